@@ -1,0 +1,1 @@
+"""Plans, runs, stores and analyses sweeps of trials."""
