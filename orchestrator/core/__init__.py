@@ -1,0 +1,1 @@
+"""Plan, order, retry, schedule, status: decisions only. No clock, no disk, no Ray."""
