@@ -1,0 +1,1 @@
+"""Where rows live: journal, Parquet partitions, dimension tables, transcripts."""
