@@ -1,0 +1,204 @@
+"""sweep.toml -> typed models: the only place where a sweep file becomes types.
+
+Every model is frozen and refuses unknown keys. A file that does not fit is refused with one sentence per
+fault, naming the file, the key, the value and what is allowed, before anything starts.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from orchestrator.agents.settings import AgentSettings
+from orchestrator.core.retry import RETRIABLE
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Natural = Annotated[int, Field(ge=1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+
+
+class ConfigError(ValueError):
+    """A file that cannot be used; the message is what a person reads."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
+
+
+class SuiteSelection(_Model):
+    """Which tasks of which suite. `include`, `exclude`: shell patterns of task names; `tags`: any of them."""
+
+    path: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+class ResourceSetting(_Model):
+    """A resource setting, relative to what each task asks for.
+
+    `headroom` multiplies the limit over the promise (memory, and cores where they are shared; an exclusive
+    core is its own limit), or "uncapped". Absolute values override what the task asks for.
+    """
+
+    name: Name
+    headroom: Positive | Literal["uncapped"] = 1.0
+    pinned: bool = False
+    cpus: Positive | None = None
+    cpus_limit: Positive | Literal["uncapped"] | None = None
+    memory_mb: Natural | None = None
+    memory_limit_mb: Natural | Literal["uncapped"] | None = None
+    swap_mb: Annotated[int, Field(ge=0)] = 0
+    pids_limit: Natural | Literal["uncapped"] = 1024
+    disk_mb: Natural | None = None
+    shm_mb: Natural = 64
+    runtime: str | None = None
+
+    @field_validator("headroom")
+    @classmethod
+    def _at_least_one(cls, value: float | str) -> float | str:
+        if isinstance(value, float) and value < 1.0:
+            raise ValueError("a limit below the promise cannot be kept; use 1.0 or more, or 'uncapped'")
+        return value
+
+    @model_validator(mode="after")
+    def _pinned_is_whole(self) -> "ResourceSetting":
+        if self.pinned and self.cpus_limit is not None:
+            raise ValueError("pinned cores are their own limit; leave cpus_limit out or set pinned = false")
+        return self
+
+
+class RetrySetting(_Model):
+    """Retry of infrastructure failures only: `max` further attempts, waiting backoff_s, doubled each time."""
+
+    max: Annotated[int, Field(ge=0, le=20)] = 2
+    causes: tuple[str, ...] = tuple(sorted(RETRIABLE))
+    backoff_s: Annotated[float, Field(ge=0)] = 1.0
+
+    @field_validator("causes")
+    @classmethod
+    def _only_infrastructure(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = sorted(set(value) - set(RETRIABLE))
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)}: only {', '.join(sorted(RETRIABLE))} are infrastructure's doing")
+        return value
+
+
+class BudgetSetting(_Model):
+    """What the sweep may use in all; the next trial is not started when it would cross."""
+
+    usd: Positive | None = None
+    trials: Natural | None = None
+    hours: Positive | None = None
+
+
+class ScheduleSetting(_Model):
+    """When the waves are due: either `every` (e.g. "1d", "6h") with optional `at`, or a `cron` expression."""
+
+    waves: Natural = 1
+    every: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mhdw]$")] | None = None
+    at: tuple[Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")], ...] = ()
+    cron: str | None = None
+    start: str | None = None
+    timezone: str = "UTC"
+    missed: Literal["run", "skip"] = "run"
+
+    @model_validator(mode="after")
+    def _one_clock(self) -> "ScheduleSetting":
+        if self.cron and (self.every or self.at):
+            raise ValueError("cron contradicts every/at; keep one of them")
+        if self.waves > 1 and not (self.cron or self.every or self.at):
+            raise ValueError("more than one wave needs every, at or cron, so that it is known when each is due")
+        return self
+
+
+class HookSetting(_Model):
+    """Who is told at the end of a wave, at a gate's failure and on drift: a command and a webhook."""
+
+    command: tuple[str, ...] = ()
+    webhook: str | None = None
+
+
+class SweepConfig(_Model):
+    """One sweep: suite x agents x resources x lanes x repeats x waves."""
+
+    name: Name
+    suite: SuiteSelection
+    agents: Annotated[tuple[AgentSettings, ...], Field(min_length=1)]
+    resources: Annotated[tuple[ResourceSetting, ...], Field(min_length=1)] = (ResourceSetting(name="1x"),)
+    lanes: Annotated[tuple[Literal["live", "frozen"], ...], Field(min_length=1)] = ("live",)
+    repeats: Annotated[int, Field(ge=1, le=100_000)] = 1
+    seed: Annotated[int, Field(ge=0)] = 0
+    order: Literal["blocked", "longest_first"] = "blocked"
+    results: str = "results"
+    timeout_multiplier: Positive = 1.0
+    default_agent_timeout_s: Positive = 3600.0
+    concurrency: Natural | None = None
+    keep_artifacts: bool = True
+    horizon: Natural | None = None
+    strict_environment: bool = False
+    stop_broken_tasks: Natural | None = None
+    gate: str | None = None
+    notes: str = ""
+    retry: RetrySetting = RetrySetting()
+    budget: BudgetSetting = BudgetSetting()
+    schedule: ScheduleSetting = ScheduleSetting()
+    hooks: HookSetting = HookSetting()
+
+    @field_validator("suite", mode="before")
+    @classmethod
+    def _path_alone(cls, value: object) -> object:
+        return {"path": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> "SweepConfig":
+        for what, names in (("agents", [a.name for a in self.agents]), ("resources", [r.name for r in self.resources])):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            if twice:
+                raise ValueError(f"{what}: the name {twice[0]!r} is used twice; each needs one of its own")
+        digests: dict[str, str] = {}
+        for agent in self.agents:
+            other = digests.setdefault(agent.digest(), agent.name)
+            if other != agent.name:
+                raise ValueError(f"agents {other!r} and {agent.name!r} have the same settings; a comparison would be empty")
+        return self
+
+
+def parse_sweep(text: str, source: str) -> SweepConfig:
+    """A sweep file's text as a typed config. Raises ConfigError: one line per fault."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: not valid TOML: {error}") from None
+    try:
+        return SweepConfig.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_sentence(source, dict(fault)) for fault in error.errors())) from None
+
+
+def load_sweep(path: Path) -> SweepConfig:
+    """Read and parse. Relative paths of suite and results are taken from the file's folder."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}); `passhat init` writes a commented one") from None
+    config = parse_sweep(text, str(path))
+    base = path.resolve().parent
+    suite = config.suite.model_copy(update={"path": str(base / config.suite.path)})
+    results = config.results if "://" in config.results else str(base / config.results)
+    return config.model_copy(update={"suite": suite, "results": results})
+
+
+def _sentence(source: str, fault: dict[str, object]) -> str:
+    location = fault["loc"]
+    assert isinstance(location, Sequence)
+    key = ".".join(str(part) for part in location if not str(part).startswith("function-")) or "(whole file)"
+    if fault["type"] == "extra_forbidden":
+        return f"{source}: {key} is not a key of a sweep file; see `passhat schema` for those that are"
+    if fault["type"] == "missing":
+        return f"{source}: {key} is missing; see `passhat init` for an example"
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    shown = "" if isinstance(fault.get("input"), dict) else f" = {fault.get('input')!r}"
+    return f"{source}: {key}{shown}: {message}"

@@ -1,0 +1,110 @@
+"""Reading rows back: Parquet files and whatever is still in journals, each attempt once.
+
+Rows of a journal segment that exists are taken from it, and the Parquet files of the same writer and number
+are left out: they are the same rows. A file that cannot be read is named, never passed over.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from orchestrator.core.columns import SCHEMA_VERSION
+from orchestrator.storage import journal
+from orchestrator.storage.root import Root
+from orchestrator.storage.rows import to_table
+from orchestrator.storage.schema import trials_schema
+from orchestrator.storage.store import read_segment
+
+_PART = re.compile(r"part-(?P<writer>[A-Za-z0-9]+)-(?P<seq>[0-9]+)\.parquet$")
+
+
+class ResultsError(ValueError):
+    """A results folder that cannot be read as asked; the message is what a person reads."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """The Parquet files that count, their sizes, journal segments with rows, and what is wrong."""
+
+    files: list[tuple[str, int]] = field(default_factory=list)
+    journals: list[journal.Segment] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def list_rows(root: Root, sweep_id: str | None = None) -> Listing:
+    """What there is to read. `sweep_id` limits the journals; files hold several sweeps."""
+    found = Listing()
+    sweeps = root.local_folder("sweeps")
+    names = [sweep_id] if sweep_id else sorted(p.name for p in sweeps.iterdir()) if sweeps.is_dir() else []
+    for name in names:
+        found.journals += journal.segments(sweeps / name / "journal")
+    open_parts = {(s.writer, s.seq) for s in found.journals}
+    for path, size in root.list_files("trials", ".parquet"):
+        match = _PART.search(path)
+        if match and (match["writer"], int(match["seq"])) in open_parts:
+            continue
+        if size < 12:
+            found.problems.append(f"{path} is empty or cut off ({size} bytes); remove it and run the sweep again")
+            continue
+        found.files.append((path, size))
+    return found
+
+
+def scan(
+    root: Root, columns: Sequence[str] | None = None, sweep_id: str | None = None, strict: bool = True
+) -> Iterator[pa.Table]:
+    """Tables of rows, one per file or journal segment, with the given columns in the given order.
+
+    Raises ResultsError for a file that cannot be read or has a newer schema; with `strict` False such a
+    file is left out (the caller has listed the problems).
+    """
+    names = list(columns) if columns is not None else trials_schema().names
+    listing = list_rows(root, sweep_id)
+    if strict and listing.problems:
+        raise ResultsError(listing.problems[0])
+    for path, _ in listing.files:
+        try:
+            table = read_file(root, path, names)
+        except ResultsError:
+            if strict:
+                raise
+            continue
+        if sweep_id is not None:
+            wanted = read_file(root, path, ["sweep"]).column("sweep")
+            table = table.filter(pa.compute.equal(wanted, sweep_id))
+        yield table
+    for segment in listing.journals:
+        part = read_segment(segment)
+        rows = [r for r in part.rows if sweep_id is None or r["sweep"] == sweep_id]
+        if rows:
+            yield to_table(rows).select(names)
+
+
+def read_file(root: Root, path: str, columns: Sequence[str]) -> pa.Table:
+    """Columns of one Parquet file; columns it does not have are null. Raises ResultsError."""
+    schema = trials_schema()
+    try:
+        with root.filesystem.open_input_file(root.path(path)) as stream:
+            parquet = pq.ParquetFile(stream)
+            version = int((parquet.schema_arrow.metadata or {}).get(b"passhat.schema_version", b"0"))
+            if version > SCHEMA_VERSION:
+                raise ResultsError(
+                    f"{path} has schema version {version}, this passhat reads up to {SCHEMA_VERSION}; upgrade passhat"
+                )
+            there = [name for name in columns if name in parquet.schema_arrow.names]
+            table = parquet.read(columns=there)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise ResultsError(f"{path} cannot be read ({first}); restore it, or remove it and run the sweep again") from None
+    arrays = [
+        table.column(name).cast(schema.field(name).type) if name in there else pa.nulls(len(table), schema.field(name).type)
+        for name in columns
+    ]
+    return pa.Table.from_arrays([_chunked(a) for a in arrays], names=list(columns))
+
+
+def _chunked(values: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])

@@ -1,0 +1,157 @@
+"""The store of one sweep's rows: append durably, turn into Parquet, recover what a dead writer left.
+
+Guarantees. After `commit` returns, every row added before is counted once by every later reader, whatever
+is killed afterwards. Parquet files appear whole, under names that follow from writer and segment; rows of a
+segment go to one file for each partition they fall into.
+"""
+
+import hashlib
+import io
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import pyarrow.parquet as pq
+
+from orchestrator.core.columns import PARTITION_KEYS
+from orchestrator.storage import journal
+from orchestrator.storage.root import Root
+from orchestrator.storage.rows import to_table
+
+ROWS_PER_SEGMENT = 5_000
+
+
+def partition_folder(row: Mapping[str, object]) -> str:
+    """trials/suite=../agent=../resources=../day=YYYY-MM-DD, values percent-encoded as hive readers expect."""
+    parts = [f"{key}={quote(str(row[key]), safe='')}" for key in PARTITION_KEYS]
+    return "/".join(["trials", *parts])
+
+
+def journal_folder(sweep_id: str) -> str:
+    return f"sweeps/{sweep_id}/journal"
+
+
+@dataclass(slots=True)
+class Recovery:
+    """What a look at the journal found: rows, attempts begun without a row, and damage."""
+
+    rows: list[dict[str, object]] = field(default_factory=list)
+    begun: list[dict[str, object]] = field(default_factory=list)
+    damage: list[journal.Damage] = field(default_factory=list)
+
+
+def read_segment(segment: journal.Segment) -> Recovery:
+    """The rows of one segment, and the attempts that were begun in it and have no row there."""
+    found = Recovery()
+    begun: dict[str, dict[str, object]] = {}
+    for record in journal.read(segment.path):
+        if isinstance(record, journal.Damage):
+            found.damage.append(record)
+            continue
+        kind, fields = record
+        if kind == "row":
+            found.rows.append(fields)
+            begun.pop(str(fields["attempt_id"]), None)
+        else:
+            begun[str(fields["attempt_id"])] = fields
+    found.begun = list(begun.values())
+    return found
+
+
+def write_parquet(root: Root, segment: journal.Segment, rows: list[dict[str, object]]) -> list[str]:
+    """One file for each partition; the same segment always gives the same names and contents."""
+    by_folder: dict[str, list[dict[str, object]]] = defaultdict(list)
+    for row in rows:
+        by_folder[partition_folder(row)].append(row)
+    written = []
+    for folder, members in sorted(by_folder.items()):
+        name = f"{folder}/part-{segment.writer}-{segment.seq:06d}.parquet"
+        buffer = io.BytesIO()
+        pq.write_table(to_table(members), buffer, compression="zstd", use_dictionary=True)
+        root.write(name, buffer.getvalue())
+        written.append(name)
+    return written
+
+
+class RowStore:
+    """Appends rows of one sweep as one writer. Not safe for several threads; use it in `with`."""
+
+    def __init__(self, root: Root, sweep_id: str, writer: str) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9]+", writer):
+            raise ValueError(f"writer {writer!r} must be letters and digits")
+        self.root = root
+        self.sweep_id = sweep_id
+        self._folder = root.local_folder(journal_folder(sweep_id))
+        self._journal = journal.JournalWriter(self._folder, writer)
+
+    def begin(self, fields: Mapping[str, object]) -> None:
+        self._journal.begin(fields)
+
+    def add(self, row: Mapping[str, object]) -> None:
+        self._journal.row(row)
+
+    def commit(self) -> None:
+        """Make all added rows durable; seals the segment when it has grown large."""
+        self._journal.commit()
+        if self._journal.rows >= ROWS_PER_SEGMENT:
+            self.seal()
+
+    def seal(self) -> None:
+        """Turn the current segment into Parquet.
+
+        Attempts that were begun in it and still run are carried over into the next segment first.
+        """
+        segment = self._journal.finish_segment()
+        if segment is None:
+            return
+        found = read_segment(segment)
+        for fields in found.begun:
+            self._journal.begin(fields)
+        if found.begun:
+            self._journal.commit()
+        publish(self.root, segment, found.rows)
+
+    def recover(self) -> Recovery:
+        """Publish the rows of segments that dead writers left, and tell which attempts had no end.
+
+        The caller holds the sweep's lock, so every other writer is dead. A segment with damage that is not
+        a torn last line is kept beside its Parquet files, renamed to `.damaged`.
+        """
+        found = Recovery()
+        for segment in journal.segments(self._folder):
+            if segment.writer == self._journal.writer:
+                continue
+            part = read_segment(segment)
+            publish(self.root, segment, part.rows, keep=any(not d.torn for d in part.damage))
+            found.rows += part.rows
+            found.begun += part.begun
+            found.damage += part.damage
+        done = {str(row["attempt_id"]) for row in found.rows}
+        found.begun = [b for b in found.begun if str(b["attempt_id"]) not in done]
+        return found
+
+    def close(self) -> None:
+        self._journal.close()
+
+    def __enter__(self) -> "RowStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def publish(root: Root, segment: journal.Segment, rows: list[dict[str, object]], keep: bool = False) -> None:
+    """Write a closed segment's Parquet files, then take the segment away."""
+    if rows:
+        write_parquet(root, segment, rows)
+    if keep:
+        segment.path.rename(segment.path.with_suffix(".damaged"))
+    else:
+        segment.path.unlink()
+    journal.sync_folder(segment.path.parent)
+
+
+def content_name(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
