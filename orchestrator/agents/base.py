@@ -9,25 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.models.usage import ModelEndpoint as ModelEndpoint
+from orchestrator.models.usage import ModelUsage as ModelUsage
 from sandboxes.base import ImageSource, Sandbox
-
-
-@dataclass(frozen=True, slots=True)
-class ModelUsage:
-    """What the model was asked and what that cost; None where it is not known (never 0 for unknown)."""
-
-    model: str | None = None
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    tokens_cache_read: int | None = None
-    tokens_cache_written: int | None = None
-    cost_usd: float | None = None
-    price_version: str | None = None
-    turns: int | None = None
-    calls: int | None = None
-    api_retries: int | None = None
-    rate_limited_s: float | None = None
-    model_wait_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +20,9 @@ class AgentResult:
 
     ending: "finished" (it says it is done), "timeout", "error" (it crashed: AGENT_ERROR), "limit" (a
     declared limit of turns, tokens or context; graded like finished, and named in `message`), "budget"
-    (money; origin operator), "model_error" (the API failed for good; origin infrastructure).
+    (money; origin operator), "model_error" (the API failed for good; origin infrastructure; with the flag
+    "auth" the key was refused, and no other attempt can fare better). `user_usage`: what the simulated
+    user cost, apart from the agent's own.
     """
 
     ending: str
@@ -45,14 +31,7 @@ class AgentResult:
     usage: ModelUsage = field(default_factory=ModelUsage)
     version: str | None = None
     flags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ModelEndpoint:
-    """Where this attempt reaches its model: the gateway and the attempt's own token, never the API's key."""
-
-    url: str
-    token: str
+    user_usage: ModelUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)

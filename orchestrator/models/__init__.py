@@ -1,0 +1,1 @@
+"""Everything between an agent and a model: prices, the gateway, recordings, transcripts, judging."""
