@@ -1,0 +1,1 @@
+"""From rows to numbers: cells, statistics with their estimands, and rows read from other harnesses."""

@@ -1,0 +1,1 @@
+"""From a summary to one HTML file and its charts; reads no rows."""
