@@ -74,7 +74,7 @@ class CommandAgent:
         argv = tuple(fill(part, values) for part in spec.argv)
         env = {**context.env, **{name: fill(value, values) for name, value in spec.env.items()}}
         sandbox.put([FileEntry(INSTRUCTION_FILE, data=context.instruction.encode(), mode=0o644)])
-        context.record({"type": "message", "role": "user", "content": context.instruction})
+        context.record({"role": "user", "content": context.instruction})
         limits = [limit for limit in (spec.timeout_s, context.timeout_s) if limit is not None]
         command = Command(
             argv,
@@ -104,7 +104,7 @@ class CommandAgent:
                 continue
             context.record(
                 {
-                    "type": "tool_result",
+                    "role": "tool",
                     "name": stream,
                     "content": output.text(),
                     "exit_code": result.exit_code,

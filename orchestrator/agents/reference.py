@@ -40,7 +40,7 @@ class OracleAgent:
         result = sandbox.exec(command)
         context.record(
             {
-                "type": "tool_result",
+                "role": "tool",
                 "name": "solve.sh",
                 "content": (result.stdout.data + result.stderr.data).decode("utf-8", errors="replace"),
                 "exit_code": result.exit_code,

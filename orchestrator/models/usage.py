@@ -3,7 +3,7 @@
 Unknown is None, never 0: a sum with an unknown part is unknown.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +30,21 @@ class ModelEndpoint:
 
     url: str
     token: str
+
+
+def combine(agent: ModelUsage, metered: ModelUsage | None) -> ModelUsage:
+    """What an agent said about itself, corrected by what its gateway metered.
+
+    Tokens, calls and cost are the gateway's where it saw a call; turns, retries and waits are the agent's.
+    """
+    if metered is None or not metered.calls:
+        return agent
+    limited = [s for s in (agent.rate_limited_s, metered.rate_limited_s) if s is not None]
+    return replace(
+        metered,
+        model=agent.model or metered.model,
+        turns=agent.turns,
+        api_retries=agent.api_retries,
+        rate_limited_s=max(limited) if limited else None,
+        model_wait_s=metered.model_wait_s if agent.model_wait_s is None else agent.model_wait_s,
+    )
