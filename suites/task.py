@@ -60,7 +60,11 @@ class Grading:
     """How a step's outcome is judged.
 
     mode "shared": in the agent's own container; "separate": in a fresh container of the task's image, or
-    of `image`, that receives only the declared artifacts. `tests_dir` is None where nothing is copied in.
+    of `image`, that receives only the declared artifacts. `tests_dir` is None where nothing is copied in;
+    `shared_tests_dir` (a multi-step task's root tests) is copied before it. `asked` are the resources of
+    a separate container, where they differ from the task's. With `image_env` the tests see the image's
+    own environment variables (a folder without `[passhat]` may need its PATH), else a clean environment.
+    `workdir` None: the task's. `script` None: tests/test.sh is run, else this file, copied in beside them.
     """
 
     mode: str = "shared"
@@ -72,6 +76,11 @@ class Grading:
     image: ImageSource | None = None
     network: NetworkSpec = field(default_factory=NetworkSpec)
     collect: tuple[CollectHook, ...] = ()
+    shared_tests_dir: Path | None = None
+    asked: "Asked | None" = None
+    image_env: bool = False
+    workdir: str | None = None
+    script: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One problem. `name` is unique in its suite; `digest` is the sha256 of its content."""
+    """One problem. `name` is unique in its suite; `digest` is the sha256 of its content.
+
+    `main_service` is the agent's service in `compose_file` ("client" in legacy folders).
+    """
 
     name: str
     digest: str
@@ -127,11 +139,17 @@ class Task:
     compose_file: Path | None = None
     simulated_user: Mapping[str, object] | None = None
     setup_timeout_s: float = 300.0
+    main_service: str = "main"
+    version: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A named, versioned, content-hashed set of tasks, and the task folders that were refused."""
+    """A named, versioned, content-hashed set of tasks, and the task folders that were refused.
+
+    `refused` and `warnings` are (folder name, one sentence).
+    """
 
     name: str
     version: str
@@ -139,3 +157,6 @@ class Suite:
     folder: Path
     tasks: tuple[Task, ...]
     refused: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
+    description: str = ""
+    licence: str | None = None
