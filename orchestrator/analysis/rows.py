@@ -21,6 +21,7 @@ from orchestrator.storage.rows import to_table
 from orchestrator.storage.store import read_segment
 
 _STRINGS = frozenset(column.name for column in COLUMNS if column.type == "string")
+_UNIQUE = frozenset({"trial_key", "attempt_id", "transcript_uri", "failure_message"})
 _COMPARABLE = frozenset(column.name for column in COLUMNS if column.type in ("string", "int", "bool", "day"))
 _PARTITION = re.compile(rf"(?:^|/)({'|'.join(PARTITION_KEYS)})=([^/]*)(?=/)")
 
@@ -106,7 +107,7 @@ def read_chunks(file: RowFile, columns: Sequence[str], layout: Layout | None = N
         name: date.fromisoformat(value) if name == "day" else value for name, value in file.keys if name in columns
     }
     root = Root(file.root)
-    encoded = [name for name in columns if name in _STRINGS and name not in known]
+    encoded = [name for name in columns if name in _STRINGS - _UNIQUE and name not in known]
     try:
         with pq.ParquetFile(root.path(file.path), filesystem=root.filesystem, read_dictionary=encoded) as parquet:
             yield from _row_groups(file, parquet, columns, known, layout)

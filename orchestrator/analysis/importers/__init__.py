@@ -1,0 +1,1 @@
+"""Rows from the result files of other harnesses; what they do not tell stays unknown."""

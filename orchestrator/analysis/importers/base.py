@@ -1,0 +1,189 @@
+"""What every importer gives: trials with what is known of them, or refusals with a reason."""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.core.columns import SCHEMA_VERSION
+from orchestrator.core.status import Status
+
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ImportError_(ValueError):
+    """A file cannot be imported at all; the message says what was asked, what was found and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the person who imports knows better than the file. None: take it from the file."""
+
+    suite: str | None = None
+    agent: str | None = None
+    resources: str | None = None
+    lane: str = "live"
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    pass_at: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A record that was not imported, and why."""
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial as a harness tells it. `known` holds further columns of a row; what is absent is unknown."""
+
+    source: str
+    suite: str
+    agent: str
+    task: str
+    status: Status
+    score: float | None = None
+    repeat: int | None = None
+    sweep: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    known: Mapping[str, object] = field(default_factory=dict)
+
+
+class Importer(Protocol):
+    """One format. `recognises` looks at a path without reading all of it; `read` streams."""
+
+    name: str
+
+    def recognises(self, path: Path) -> bool: ...
+
+    def read(self, path: Path, options: Options) -> Iterator[Trial | Refused]: ...
+
+
+class RowMaker:
+    """Turns trials into rows: numbers repeats, makes keys, refuses a repeat that is there already."""
+
+    def __init__(self, harness: str, options: Options) -> None:
+        self._harness = harness
+        self._options = options
+        self._next: Counter[tuple[str, str, str, str]] = Counter()
+        self._seen: set[str] = set()
+
+    def row(self, trial: Trial) -> dict[str, object] | Refused:
+        """The row of a trial; a trial without a number gets the next one of its task and agent."""
+        agent = self._options.agent or trial.agent
+        suite = self._options.suite or trial.suite
+        resources = self._options.resources or str(trial.known.get("resources") or "unknown")
+        sweep = trial.sweep or f"import-{self._harness}"
+        group = (suite, agent, resources, trial.task)
+        repeat = trial.repeat if trial.repeat is not None else self._next[group]
+        arm = f"{agent}/{resources}/{self._options.lane}"
+        text = "\0".join((sweep, suite, trial.task, arm, "0", str(repeat)))
+        key = hashlib.sha256(text.encode()).hexdigest()[:20]
+        if key in self._seen:
+            return Refused(trial.source, f"task {trial.task} repeat {repeat} of {agent} is there already")
+        self._seen.add(key)
+        self._next[group] = repeat + 1
+        started = trial.started_at or UNKNOWN_TIME
+        finished = trial.finished_at or started
+        verdict = trial.status.has_verdict
+        row: dict[str, object] = {
+            "schema_version": SCHEMA_VERSION,
+            "sweep": sweep,
+            "suite": suite,
+            "task": trial.task,
+            "agent": agent,
+            "resources": resources,
+            "lane": self._options.lane,
+            "arm": arm,
+            "wave": 0,
+            "day": started.astimezone(UTC).date(),
+            "repeat": repeat,
+            "attempt": 0,
+            "final": True,
+            "trial_key": key,
+            "attempt_id": f"{key}-0",
+            "imported_from": f"{self._harness}: {trial.source}",
+            "status": str(trial.status),
+            "origin": str(trial.status.origin),
+            "passed": trial.status is Status.PASSED if verdict else None,
+            "score": trial.score if verdict else None,
+            "suspect": False,
+            "started_at": started,
+            "finished_at": finished,
+            "total_s": (finished - started).total_seconds() if trial.started_at and trial.finished_at else None,
+        }
+        extra = {name: value for name, value in trial.known.items() if name not in row}
+        flags = list(trial.known.get("flags") or ())  # type: ignore[call-overload]
+        if trial.started_at is None:
+            flags.append("unknown_time")
+        return {**row, **extra, "flags": flags or None}
+
+
+def finite(value: object) -> float | None:
+    """A number that can be counted with; None for anything else, so that NaN never becomes a score."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int | float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, str):
+        try:
+            return finite(float(value))
+        except ValueError:
+            return None
+    return None
+
+
+def whole(value: object) -> int | None:
+    """An integer, or None."""
+    number = finite(value)
+    return int(number) if number is not None and number == int(number) else None
+
+
+def moment(value: object) -> datetime | None:
+    """A time in UTC; one without a zone is taken as UTC. Seconds since 1970 are accepted."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return datetime.fromtimestamp(value, UTC)
+    if not isinstance(value, str):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def load_json(path: Path) -> object:
+    """A whole JSON file. Raises ImportError_ with a sentence for a truncated one."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise ImportError_(f"{path} was asked for as JSON, but cannot be read ({error}): it may be cut off.") from None
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """A JSON object, or an empty one in the place of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def first_line(path: Path) -> str:
+    """The first line of a text file, or nothing where it is not text."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            return stream.readline(1 << 20)
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def graded(score: float | None, pass_at: float = 1.0) -> Status:
+    """PASSED, FAILED, or GRADER_ERROR where the harness gives no number."""
+    if score is None:
+        return Status.GRADER_ERROR
+    return Status.PASSED if score >= pass_at - 1e-6 else Status.FAILED

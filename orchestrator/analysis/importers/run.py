@@ -1,0 +1,105 @@
+"""Importing one path: which format it is, rows into a results folder, and what could not be known."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.analysis.importers.agents import ClaudeLoop, Promptfoo, SweBench, TauBench
+from orchestrator.analysis.importers.base import ImportError_, Importer, Options, Refused, RowMaker
+from orchestrator.analysis.importers.harbor import Harbor
+from orchestrator.analysis.importers.inspect_log import Inspect
+from orchestrator.analysis.importers.tabular import Table
+from orchestrator.core.columns import NAMES
+from orchestrator.storage.journal import Segment
+from orchestrator.storage.root import Root
+from orchestrator.storage.rows import RowError, check
+from orchestrator.storage.store import write_parquet
+
+IMPORTERS: tuple[Importer, ...] = (Harbor(), Inspect(), SweBench(), Promptfoo(), TauBench(), ClaudeLoop(), Table())
+_ROWS_PER_FILE = 50_000
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import did, or with a dry run would do."""
+
+    format: str
+    rows: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    refused: list[Refused] = field(default_factory=list)
+    refused_count: int = 0
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def unknown(self) -> list[str]:
+        """Columns of which no imported row knows anything."""
+        return [name for name in NAMES if not self.known[name]]
+
+
+def find_importer(path: Path, name: str | None = None) -> Importer:
+    """The importer of a format by name, or the one that recognises the path. Raises ImportError_."""
+    names = ", ".join(importer.name for importer in IMPORTERS)
+    if not path.exists():
+        raise ImportError_(f"{path} was asked for, but there is no such file or folder.")
+    if name is not None:
+        for importer in IMPORTERS:
+            if importer.name == name:
+                return importer
+        raise ImportError_(f"The format {name!r} was asked for; known are {names}.")
+    for importer in IMPORTERS:
+        if importer.recognises(path):
+            return importer
+    raise ImportError_(f"{path} looks like none of the formats {names}: name one with --format.")
+
+
+def import_results(
+    path: Path, root: str | None, options: Options, *, format_name: str | None = None, keep_refused: int = 100
+) -> ImportReport:
+    """Import a path into a results folder, streaming; with root None nothing is written (a dry run).
+
+    Importing the same path with the same options again replaces the same files and doubles nothing.
+    """
+    importer = find_importer(path, format_name)
+    report = ImportReport(importer.name)
+    word = "\0".join((importer.name, str(path.resolve()), repr(options)))
+    writer = "import" + hashlib.sha256(word.encode()).hexdigest()[:12]
+    batch: list[dict[str, object]] = []
+    number = 0
+    for row in _rows(importer, path, options, report, keep_refused):
+        batch.append(row)
+        if root is not None and len(batch) >= _ROWS_PER_FILE:
+            report.files += write_parquet(Root(root), Segment(Path(), writer, number), batch)
+            batch, number = [], number + 1
+        elif root is None:
+            batch.clear()
+    if root is not None and batch:
+        report.files += write_parquet(Root(root), Segment(Path(), writer, number), batch)
+    if not report.rows:
+        first = f" ({report.refused[0].reason})" if report.refused else ""
+        raise ImportError_(f"{path} gave no row as {importer.name}{first}: nothing was imported.")
+    return report
+
+
+def _rows(
+    importer: Importer, path: Path, options: Options, report: ImportReport, keep_refused: int
+) -> Iterator[dict[str, object]]:
+    maker = RowMaker(importer.name, options)
+    for trial in importer.read(path, options):
+        row = trial if isinstance(trial, Refused) else maker.row(trial)
+        if not isinstance(row, Refused):
+            try:
+                check(row)
+            except RowError as error:
+                row = Refused(str(row["imported_from"]), str(error))
+        if isinstance(row, Refused):
+            report.refused_count += 1
+            if len(report.refused) < keep_refused:
+                report.refused.append(row)
+            continue
+        report.rows += 1
+        report.statuses[str(row["status"])] += 1
+        report.known.update(name for name, value in row.items() if value is not None)
+        yield row
