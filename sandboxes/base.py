@@ -153,7 +153,11 @@ class NetworkSpec:
 
 @dataclass(frozen=True, slots=True)
 class SandboxRequest:
-    """Everything that decides what container is made."""
+    """Everything that decides what container is made.
+
+    `labels` name sweep and attempt; the provider adds owner, cores and deadline. `tmpfs` are folders
+    kept in memory, writable also with `read_only`.
+    """
 
     image: ImageSnapshot
     resources: ResourceSpec
@@ -164,6 +168,7 @@ class SandboxRequest:
     env: Mapping[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = ()
     read_only: bool = False
+    tmpfs: tuple[str, ...] = ()
     runtime: str | None = None
     hostname: str | None = None
 

@@ -1,0 +1,167 @@
+"""The provider for Docker engines: host, images, containers. Knows no trial.
+
+The engine is that of this host: cores, counters and files are looked at from outside the container where
+this process may, and through the engine where it may not.
+"""
+
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sandboxes.base import EngineUnavailableError, ImageSource, SandboxError, SandboxRequest
+from sandboxes.bootstrap import BASE_REFERENCE
+from sandboxes.docker_engine import DEFAULT_URL, ENGINE_TIMEOUT_S, Engine, engine_errors
+from sandboxes.docker_options import container_options
+from sandboxes.docker_sandbox import DockerSandbox, remove_container
+from sandboxes.host import read_host
+from sandboxes.host_view import HostView
+from sandboxes.images import ImageStore
+from sandboxes.labels import ATTEMPT, Owner, sandbox_labels
+from sandboxes.locks import DEFAULT_LOCK_FOLDER
+from sandboxes.readings import HostMeter
+from sandboxes.snapshot import HostReadings, HostSnapshot, ImageSnapshot
+
+SIZED_DRIVERS = ("btrfs", "zfs", "devicemapper", "windowsfilter")
+
+
+class DockerProvider:
+    """Makes containers on the engine of this host. Connects at the first use; close it at the end.
+
+    `base`: the image that Dockerfiles get as build argument BASE. `host_access` False: ask the engine
+    for everything, as where the host cannot be seen.
+    """
+
+    def __init__(
+        self,
+        base_url: str = DEFAULT_URL,
+        *,
+        base: str = BASE_REFERENCE,
+        cache_folder: Path | None = None,
+        lock_folder: Path = DEFAULT_LOCK_FOLDER,
+        host_access: bool = True,
+        timeout_s: float = ENGINE_TIMEOUT_S,
+    ) -> None:
+        self._base_url = base_url
+        self._base = base
+        self._cache_folder = cache_folder or Path.home() / ".cache" / "passhat"
+        self._lock_folder = lock_folder
+        self._host_access = host_access
+        self._timeout_s = timeout_s
+        self._connected: Engine | None = None
+        self._images: ImageStore | None = None
+        self._host: HostSnapshot | None = None
+        self._disk_limits: bool | None = None
+        self._owner = Owner.current()
+        self._meter = HostMeter()
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> "DockerProvider":
+        """A provider as DOCKER_HOST and XDG_CACHE_HOME of an environment say."""
+        cache = environment.get("XDG_CACHE_HOME")
+        if cache:
+            options.setdefault("cache_folder", Path(cache) / "passhat")
+        return cls(environment.get("DOCKER_HOST") or DEFAULT_URL, **options)
+
+    @property
+    def engine(self) -> Engine:
+        """The connection; raises EngineUnavailableError with what to do about it."""
+        if self._connected is None:
+            self._connected = Engine(self._base_url, self._timeout_s)
+        return self._connected
+
+    @property
+    def images(self) -> ImageStore:
+        if self._images is None:
+            self._images = ImageStore(self.engine, self._base, self._cache_folder, self._lock_folder)
+        return self._images
+
+    def close(self) -> None:
+        if self._connected is not None:
+            self._connected.close()
+            self._connected = None
+            self._images = None
+
+    def __enter__(self) -> "DockerProvider":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def host(self) -> HostSnapshot:
+        if self._host is None:
+            with engine_errors("ask the engine what it is", self._base_url):
+                info, version = self.engine.client.info(), self.engine.client.version()
+            self._host = read_host(info, version)
+        return self._host
+
+    def readings(self) -> HostReadings:
+        """What the host is doing now; steal since this provider's reading before."""
+        with engine_errors("count the containers"):
+            running = self.engine.client.containers(quiet=True, filters={"label": ATTEMPT})
+        return self._meter.read(neighbours=len(running))
+
+    def ensure_image(self, source: ImageSource) -> ImageSnapshot:
+        return self.images.ensure(source)
+
+    def create(self, request: SandboxRequest) -> DockerSandbox:
+        labels = sandbox_labels(self._owner, request.placement.cores, time.time() + request.deadline_s)
+        options = container_options(request, labels, self._sizes_disks(request))
+        name = f"passhat-{uuid.uuid4().hex[:16]}"
+        try:
+            container_id = self._create(name, options, request.image.reference)
+            self._start(container_id)
+            inspected = self.engine.inspect(container_id)
+            return self._sandbox(inspected)
+        except BaseException:
+            self._undo(name)
+            raise
+
+    def _create(self, name: str, options: dict[str, Any], image: str) -> str:
+        with engine_errors(f"create a container of {image}", self._base_url):
+            answer = self.engine.client.create_container_from_config(  # type: ignore[no-untyped-call]
+                options, name
+            )
+        return str(answer["Id"])
+
+    def _start(self, container_id: str) -> None:
+        with engine_errors(f"start container {container_id[:12]}", self._base_url):
+            self.engine.client.start(container_id)
+
+    def _sandbox(self, inspected: dict[str, Any]) -> DockerSandbox:
+        pid = int(inspected["State"]["Pid"])
+        view = HostView.open(pid, str(inspected["Id"])) if self._host_access and pid else None
+        try:
+            if not inspected["State"]["Running"]:
+                state = inspected["State"]
+                raise SandboxError(
+                    f"container {inspected['Id'][:12]} of {inspected['Config']['Image'][:30]} ended at once"
+                    f" (exit code {state['ExitCode']}: {state['Error'] or 'no message'}): its image needs"
+                    " /bin/sh and sleep, and memory enough to start"
+                )
+            return DockerSandbox(self.engine, inspected, view)
+        except BaseException:
+            if view is not None:
+                view.close()
+            raise
+
+    def _undo(self, name: str) -> None:
+        """Remove what a failed create may have left; the reaper has the rest by its labels."""
+        try:
+            remove_container(self.engine, name)
+        except EngineUnavailableError:
+            return
+        except SandboxError:
+            return
+
+    def _sizes_disks(self, request: SandboxRequest) -> bool:
+        if request.resources.disk_mb is None:
+            return False
+        if self._disk_limits is None:
+            with engine_errors("ask the engine for its storage driver", self._base_url):
+                info = self.engine.client.info()
+            status = dict(item for item in info.get("DriverStatus") or [] if len(item) == 2)
+            on_xfs = info["Driver"] == "overlay2" and status.get("Backing Filesystem") == "xfs"
+            self._disk_limits = info["Driver"] in SIZED_DRIVERS or on_xfs
+        return self._disk_limits

@@ -1,0 +1,215 @@
+"""One running container as a sandbox. Knows no trial."""
+
+import contextlib
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import docker.errors
+
+from sandboxes import docker_files, rootfs
+from sandboxes.base import (
+    MAX_ARCHIVE_BYTES,
+    Command,
+    ExecResult,
+    FileEntry,
+    PathChange,
+    SandboxError,
+    SandboxGoneError,
+)
+from sandboxes.cgroup import FILES_V1, FILES_V2, read_counters, read_memory_limit
+from sandboxes.docker_engine import Engine, engine_errors
+from sandboxes.docker_exec import ExecTarget, kill_inside, run_command
+from sandboxes.host_view import HostView
+from sandboxes.resources import Counters, EffectiveResources
+
+KINDS = {0: "changed", 1: "added", 2: "deleted"}
+REMOVE_TIMEOUT_S = 60.0
+UNKNOWN_V1 = ("memory", "memory.limit_in_bytes")
+
+
+class DockerSandbox:
+    """A container. Looks at it from the host where it can, and through the engine where it cannot.
+
+    `view` None: everything goes through the engine. Counters and the kill then rely on programs in the
+    container; the kill is checked with the engine's own list of processes.
+    """
+
+    def __init__(self, engine: Engine, inspected: dict[str, Any], view: HostView | None) -> None:
+        self._engine = engine
+        self._id = str(inspected["Id"])
+        self._view = view
+        names = (item.partition("=")[0] for item in inspected["Config"]["Env"] or [])
+        self._target = ExecTarget(engine, self._id, tuple(names), view)
+        self._planted: frozenset[str] | None = None
+        self._effective = self._read_back(inspected)
+
+    @property
+    def sandbox_id(self) -> str:
+        return self._id
+
+    @property
+    def effective(self) -> EffectiveResources:
+        return self._effective
+
+    def exec(self, command: Command) -> ExecResult:
+        self._planted = None
+        return run_command(self._target, command)
+
+    def put(self, entries: Iterable[FileEntry]) -> None:
+        """See `Sandbox.put`. Folders on the way that are links planted after the start are replaced by
+        folders; links that came with the image are followed inside the container.
+        """
+        wanted = list(entries)
+        view = self._view
+        if view is None or not view.may_enter:
+            docker_files.put(self._engine, self._id, wanted, self._is_planted)
+            return
+        with self._file_errors(view, "put files"), view.root() as root:
+            rootfs.put(root, wanted, self._is_planted)
+
+    def get(self, path: str, max_bytes: int = MAX_ARCHIVE_BYTES) -> list[FileEntry]:
+        view = self._view
+        if view is None or not view.may_enter:
+            return docker_files.get(self._engine, self._id, path, max_bytes)
+        with self._file_errors(view, f"get {path}"), view.root() as root:
+            return rootfs.get(root, path, max_bytes)
+
+    def kill_processes(self) -> int:
+        if self._view is not None and self._view.may_kill:
+            return self._view.kill_all()
+        before = self.processes()
+        if before:
+            kill_inside(self._target)
+            left = self.processes()
+            if left:
+                raise SandboxError(
+                    f"{len(left)} processes outlived a kill from inside (first: {left[0][:100]!r}): run"
+                    " passhat as root on the engine's host, where they can be killed from outside"
+                )
+        return len(before)
+
+    def processes(self) -> list[str]:
+        if self._view is not None and self._view.cgroup.process_folder is not None:
+            self._view.require()
+            return self._view.command_lines()
+        self._engine.require_running(self._id)
+        with engine_errors(f"list the processes of container {self._id[:12]}"):
+            top = self._engine.client.top(self._id, "-eo pid,ppid,args")
+        rows = sorted((int(row[0]), row[2]) for row in top["Processes"])
+        init = int(self._engine.inspect(self._id)["State"]["Pid"])
+        return [line for pid, line in rows if pid != init]
+
+    def counters(self) -> Counters:
+        view = self._view
+        if view is not None:
+            return read_counters(view.cgroup.version, view.cgroup.read)
+        return self._counters_inside()
+
+    def changed_paths(self) -> list[PathChange]:
+        with engine_errors(f"compare container {self._id[:12]} with its image"):
+            changes = self._engine.client.diff(self._id) or []
+        return [PathChange(item["Path"], KINDS.get(item["Kind"], "changed")) for item in changes]
+
+    def remove(self) -> None:
+        if self._view is not None:
+            self._view.close()
+        remove_container(self._engine, self._id)
+
+    def _is_planted(self, path: str) -> bool:
+        """Whether a path is not as the image has it; asked only of links in the way of a put."""
+        if self._planted is None:
+            self._planted = frozenset(change.path for change in self.changed_paths())
+        return path in self._planted
+
+    @contextlib.contextmanager
+    def _file_errors(self, view: HostView, asked: str) -> Any:
+        try:
+            yield
+        except SandboxError:
+            raise
+        except OSError as error:
+            view.require()
+            raise SandboxError(
+                f"{asked} in container {self._id[:12]}: the file system refused ({error.strerror}:"
+                f" {error.filename}); see whether its disk is full or read-only"
+            ) from error
+
+    def _read_back(self, inspected: dict[str, Any]) -> EffectiveResources:
+        host = inspected["HostConfig"]
+        quota, period = host.get("CpuQuota") or 0, host.get("CpuPeriod") or 100_000
+        nano = host.get("NanoCpus") or 0
+        size = (host.get("StorageOpt") or {}).get("size", "")
+        return EffectiveResources(
+            cpus_quota=nano / 1e9 if nano else quota / period if quota > 0 else None,
+            cpuset=host.get("CpusetCpus") or None,
+            cpus_allowed=self._cpus_allowed(),
+            memory_limit_bytes=host.get("Memory") or None,
+            cgroup_memory_limit_bytes=self._memory_limit(),
+            memory_swap_bytes=host.get("MemorySwap") or None,
+            pids_limit=host.get("PidsLimit") or None,
+            shm_bytes=host.get("ShmSize") or None,
+            disk_bytes=int(size[:-1]) << 20 if size.endswith("M") and size[:-1].isdigit() else None,
+            runtime=host.get("Runtime") or None,
+            network=host.get("NetworkMode") or None,
+        )
+
+    def _cpus_allowed(self) -> str | None:
+        if self._view is not None:
+            return self._view.cpus_allowed()
+        found = self._read_inside(["/proc/1/status"]).get("/proc/1/status", "")
+        lines = [line for line in found.splitlines() if line.startswith("Cpus_allowed_list:")]
+        return lines[0].partition(":")[2].strip() if lines else None
+
+    def _memory_limit(self) -> int | None:
+        view = self._view
+        if view is not None:
+            return read_memory_limit(view.cgroup.version, view.cgroup.read)
+        return read_memory_limit(*self._cgroup_inside())
+
+    def _counters_inside(self) -> Counters:
+        return read_counters(*self._cgroup_inside())
+
+    def _cgroup_inside(self) -> Any:
+        """(version, reader) of the cgroup files that the container itself sees."""
+        base = "/sys/fs/cgroup"
+        paths = {f"{base}/{controller}/{name}": (controller, name) for controller, name in FILES_V1}
+        paths |= {f"{base}/{name}": ("", name) for _, name in FILES_V2}
+        texts = {paths[path]: text for path, text in self._read_inside(list(paths)).items()}
+        version = 1 if UNKNOWN_V1 in texts else 2
+        return version, lambda controller, name: texts.get((controller, name))
+
+    def _read_inside(self, paths: list[str]) -> dict[str, str]:
+        """Texts of files that exist only inside (cgroup, proc), by one command."""
+        script = 'for f in "$@"; do [ -r "$f" ] && printf "\\001%s\\002" "$f" && cat "$f"; done; :'
+        result = run_command(self._target, Command(("/bin/sh", "-c", script, "sh", *paths), user="0", timeout_s=30))
+        parts = (part.partition("\2") for part in result.stdout.text().split("\1")[1:])
+        return {path: text for path, _, text in parts}
+
+
+def remove_container(engine: Engine, container_id: str) -> None:
+    """Kill and remove a container with its anonymous volumes; fine when it is gone already."""
+    give_up = time.monotonic() + REMOVE_TIMEOUT_S
+    while True:
+        try:
+            with engine_errors(f"remove container {container_id[:12]}"):
+                engine.client.remove_container(container_id, v=True, force=True)
+            return
+        except SandboxGoneError:
+            if not _still_listed(engine, container_id):
+                return
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.05)
+        except SandboxError as error:
+            cause = error.__cause__
+            if isinstance(cause, docker.errors.NotFound):
+                return
+            if not isinstance(cause, docker.errors.APIError) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.2)
+
+
+def _still_listed(engine: Engine, container_id: str) -> bool:
+    status, _ = engine.socket.request("GET", f"/containers/{container_id}/json", None, engine.timeout_s)
+    return status == 200
