@@ -162,7 +162,9 @@ class SweepConfig(_Model):
         for agent in self.agents:
             other = digests.setdefault(agent.digest(), agent.name)
             if other != agent.name:
-                raise ValueError(f"agents {other!r} and {agent.name!r} have the same settings; a comparison would be empty")
+                raise ValueError(
+                    f"agents {other!r} and {agent.name!r} have the same settings; a comparison would be empty"
+                )
         return self
 
 

@@ -198,11 +198,7 @@ class Dispatcher:
             _, index, rest = heapq.heappop(queues)
             shape = heads[index].shape
             cpus, memory, gpus = cpus + shape.cpus, memory + shape.memory_mb, gpus + shape.gpus
-            if (
-                cpus > self.capacity_cpus + 1e-9
-                or memory > self.capacity_memory_mb
-                or gpus > self.capacity_gpus + 1e-9
-            ):
+            if cpus > self.capacity_cpus + 1e-9 or memory > self.capacity_memory_mb or gpus > self.capacity_gpus + 1e-9:
                 if extra <= 0:
                     break
                 extra -= 1

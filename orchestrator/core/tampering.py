@@ -18,12 +18,68 @@ _STARTUP = re.compile(
     r"|/(sitecustomize|usercustomize|conftest|pytest)\.(py|so)$|\.pth$|/(ld-linux[^/]*|libc|libc\.so\.6|libpthread[^/]*)$"
 )
 _GRADER_TOOLS = frozenset(
-    "bash sh dash env cat cp mv rm ls grep sed awk find test [ echo head tail tr cut sort uniq wc diff cmp mkdir "
-    "chmod chown timeout sleep date id su sudo setsid nice tee xargs python python3 pip pip3 pytest node npm "
-    "java gcc cc make git perl ruby cargo go uv".split()
+    [
+        "bash",
+        "sh",
+        "dash",
+        "env",
+        "cat",
+        "cp",
+        "mv",
+        "rm",
+        "ls",
+        "grep",
+        "sed",
+        "awk",
+        "find",
+        "test",
+        "[",
+        "echo",
+        "head",
+        "tail",
+        "tr",
+        "cut",
+        "sort",
+        "uniq",
+        "wc",
+        "diff",
+        "cmp",
+        "mkdir",
+        "chmod",
+        "chown",
+        "timeout",
+        "sleep",
+        "date",
+        "id",
+        "su",
+        "sudo",
+        "setsid",
+        "nice",
+        "tee",
+        "xargs",
+        "python",
+        "python3",
+        "pip",
+        "pip3",
+        "pytest",
+        "node",
+        "npm",
+        "java",
+        "gcc",
+        "cc",
+        "make",
+        "git",
+        "perl",
+        "ruby",
+        "cargo",
+        "go",
+        "uv",
+    ]
 )
 _PYTHON = re.compile(r"^(python|pytest|pip)[0-9.]*$")
-_IGNORED = re.compile(r"(/__pycache__(/|$)|\.pyc$|^/(tmp|var/tmp|proc|sys|dev|run|logs|tests|solution)(/|$)|^/etc/(hosts|hostname|resolv\.conf|mtab)$)")
+_IGNORED = re.compile(
+    r"(/__pycache__(/|$)|\.pyc$|^/(tmp|var/tmp|proc|sys|dev|run|logs|tests|solution)(/|$)|^/etc/(hosts|hostname|resolv\.conf|mtab)$)"
+)
 
 
 def inspect_changes(changes: Iterable[tuple[str, str]], own_folders: Sequence[str]) -> tuple[list[str], bool]:

@@ -33,6 +33,12 @@ def write_entry(root: Root, kind: str, key: str, fields: Mapping[str, object]) -
     root.write(name, buffer.getvalue())
 
 
+def read_entry(root: Root, kind: str, key: str) -> dict[str, object]:
+    """The fields of one entry as they were flattened. Raises FileNotFoundError."""
+    table = pq.read_table(io.BytesIO(root.read(f"{kind}/{key}.parquet")))
+    return dict(table.to_pylist()[0])
+
+
 def _flat(value: object) -> object:
     if value is None or isinstance(value, str | int | float | bool):
         return value

@@ -14,6 +14,7 @@ A line cut off by a crash is the last of its segment: it was never counted, and 
 anywhere else is reported, never passed over.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -83,7 +84,7 @@ def _parse(line: bytes) -> tuple[str, dict[str, object]] | None:
         return None
     if not isinstance(record, dict) or set(record) - {"begin", "row"} or len(record) != 1:
         return None
-    (kind, fields), = record.items()
+    ((kind, fields),) = record.items()
     return kind, fields
 
 
@@ -159,10 +160,8 @@ class JournalWriter:
         """Cut a half-written line off again, so that a full disk that is freed can be written on."""
         assert self._file is not None
         path = self._path()
-        try:
+        with contextlib.suppress(OSError):
             self._file.close()
-        except OSError:
-            pass
         os.truncate(path, self._good)
         self._file = open(path, "ab")  # noqa: SIM115
 

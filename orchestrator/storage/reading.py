@@ -98,9 +98,13 @@ def read_file(root: Root, path: str, columns: Sequence[str]) -> pa.Table:
             table = parquet.read(columns=there)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         first = str(error).splitlines()[0]
-        raise ResultsError(f"{path} cannot be read ({first}); restore it, or remove it and run the sweep again") from None
+        raise ResultsError(
+            f"{path} cannot be read ({first}); restore it, or remove it and run the sweep again"
+        ) from None
     arrays = [
-        table.column(name).cast(schema.field(name).type) if name in there else pa.nulls(len(table), schema.field(name).type)
+        table.column(name).cast(schema.field(name).type)
+        if name in there
+        else pa.nulls(len(table), schema.field(name).type)
         for name in columns
     ]
     return pa.Table.from_arrays([_chunked(a) for a in arrays], names=list(columns))

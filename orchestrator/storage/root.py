@@ -29,7 +29,9 @@ class Root:
             try:
                 self._fs, self._base = pafs.FileSystem.from_uri(self.location)
             except (ValueError, OSError) as error:
-                raise ValueError(f"{self.location} is not a results root: {error}; use a folder or s3://bucket/path") from None
+                raise ValueError(
+                    f"{self.location} is not a results root: {error}; use a folder or s3://bucket/path"
+                ) from None
         self._state = state_folder
 
     @property

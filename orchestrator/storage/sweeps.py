@@ -36,7 +36,9 @@ def read_plan(root: Root, sweep_id: str) -> Plan:
         fields["arms"] = tuple(Arm(**arm) for arm in fields["arms"])
         return Plan(**fields)
     except FileNotFoundError:
-        raise ResultsError(f"{root.location} holds no sweep {sweep_id}; `passhat status` lists those it holds") from None
+        raise ResultsError(
+            f"{root.location} holds no sweep {sweep_id}; `passhat status` lists those it holds"
+        ) from None
     except (ValueError, TypeError, KeyError) as error:
         raise ResultsError(f"{plan_path(sweep_id)} cannot be read ({error}); restore it from a copy") from None
 
@@ -86,6 +88,8 @@ class TrialState:
     settled: bool = False
     next_attempt: int = 0
     failures: int = 0
+    passed: bool = False
+    has_verdict: bool = False
 
 
 _STATE_COLUMNS = ("sweep", "trial_key", "attempt", "status", "failure_kind", "final")
@@ -101,8 +105,29 @@ def trial_states(root: Root, sweep_id: str) -> dict[str, TrialState]:
 
 def _add(states: dict[str, TrialState], table: pa.Table) -> None:
     columns = (table.column(name).to_pylist() for name in _STATE_COLUMNS[1:])
-    for key, attempt, status, kind, final in zip(*columns, strict=True):
+    for key, attempt, word, kind, final in zip(*columns, strict=True):
+        status = Status(word)
         state = states.setdefault(key, TrialState())
         state.next_attempt = max(state.next_attempt, attempt + 1)
-        state.failures += uses_up(Status(status), kind)
-        state.settled |= final and not is_taken_up_again(Status(status), kind)
+        state.failures += uses_up(status, kind)
+        if final and not is_taken_up_again(status, kind):
+            state.settled = True
+            state.passed = status is Status.PASSED
+            state.has_verdict = status.has_verdict
+
+
+def waves_with_rows(root: Root, sweep_id: str) -> frozenset[int]:
+    """Waves of a sweep that were started."""
+    found: set[int] = set()
+    for table in scan(root, ("wave",), sweep_id):
+        found.update(table.column("wave").unique().to_pylist())
+    return frozenset(found)
+
+
+def hosts_by_wave(root: Root, sweep_id: str) -> set[tuple[int, str]]:
+    """(wave, host id) of all rows that ran on a host."""
+    found: set[tuple[int, str]] = set()
+    for table in scan(root, ("wave", "host_id"), sweep_id):
+        columns = (table.column(name).to_pylist() for name in ("wave", "host_id"))
+        found.update((wave, host) for wave, host in zip(*columns, strict=True) if host is not None)
+    return found

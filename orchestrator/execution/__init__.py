@@ -1,0 +1,1 @@
+"""Carries a plan out: one attempt start to finish, workers, and Ray, which places them."""

@@ -1,0 +1,47 @@
+"""What a worker is given for one attempt, and what it gives back. Plain values that travel between nodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.agents.settings import AgentSettings
+from orchestrator.core.dispatch import Job
+from sandboxes.resources import ResourceSpec
+from suites.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFacts:
+    """What is the same for every attempt of a sweep; `columns` go on every row as they are."""
+
+    sweep_id: str
+    columns: Mapping[str, object]
+    timeout_multiplier: float = 1.0
+    default_agent_timeout_s: float = 3600.0
+    keep_artifacts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One attempt. `columns`: what only the driver knows about the row (queued_at, digests, names)."""
+
+    job: Job
+    attempt_id: str
+    task: Task
+    agent: AgentSettings
+    resources: ResourceSpec
+    runtime: str | None = None
+    seed: int = 0
+    columns: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The row of an attempt as JSON values, and its evidence compressed; None where there is none.
+
+    `dimensions`: (kind, key, fields) of dimension entries the driver may not have seen yet.
+    """
+
+    row: dict[str, object]
+    transcript: bytes | None = None
+    artifacts: bytes | None = None
+    dimensions: tuple[tuple[str, str, Mapping[str, object]], ...] = ()

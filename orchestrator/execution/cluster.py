@@ -1,0 +1,78 @@
+"""The seam between the driver and the machines: ask for workers, give them attempts, hear what became of it.
+
+Implementations: RayCluster (real) and InlineCluster (this process, for tests and for orchestration alone).
+Both pass the same contract tests. A worker is named by the number the dispatcher gave it.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.core.dispatch import Shape
+from orchestrator.execution.assignment import Assignment, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the nodes with an engine have in all, and the largest of them."""
+
+    cpus: float
+    memory_mb: float
+    gpus: float
+    largest_cpus: float
+    largest_memory_mb: float
+    largest_gpus: float
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReady:
+    worker: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    worker: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDied:
+    """`message`: what is known of why. The attempt it had, if any, is lost."""
+
+    worker: int
+    message: str
+
+
+Event = WorkerReady | AttemptEnded | WorkerDied
+
+
+class Cluster(Protocol):
+    """Not safe for several threads."""
+
+    def capacity(self) -> Capacity:
+        """What there is now; nodes may come and go."""
+        ...
+
+    def spawn(self, worker: int, shape: Shape) -> None:
+        """Ask for a worker; WorkerReady or WorkerDied follows, some time."""
+        ...
+
+    def start(self, worker: int, assignment: Assignment) -> None:
+        """Give a ready worker an attempt; AttemptEnded or WorkerDied follows."""
+        ...
+
+    def retire(self, worker: int) -> None:
+        """End a worker that has no attempt; no event follows."""
+        ...
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """What happened; waits up to timeout_s for the first event."""
+        ...
+
+    def reap(self) -> int:
+        """Remove what dead owners left on every node that can be reached; returns how many containers."""
+        ...
+
+    def close(self) -> None:
+        """End all workers, whatever they do, and let go of the cluster."""
+        ...

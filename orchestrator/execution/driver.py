@@ -1,0 +1,256 @@
+"""Carries out a frozen plan: dispatches attempts, makes rows durable, retries, stops when told.
+
+Guarantees. A trial counts as done only when its row is on the disk. An attempt is announced in the journal
+before a worker gets it, so that one whose driver died becomes a LOST row when the sweep is run again. A row
+is written once for every attempt, whatever its ending. `stop` lets running attempts end; `abort` cancels
+them, and they are rows too. Nothing grows with the number of finished trials.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from orchestrator.core.dispatch import Action, Dispatcher, Job, Retire, Spawn, Start
+from orchestrator.core.ending import Ending
+from orchestrator.core.plan import attempt_id
+from orchestrator.core.retry import RetryPolicy, is_taken_up_again, uses_up
+from orchestrator.core.status import Status
+from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
+from orchestrator.execution.cluster import AttemptEnded, Cluster, Event, WorkerDied, WorkerReady
+from orchestrator.execution.progress import Progress
+from orchestrator.execution.rows import lost_row, requested
+from orchestrator.storage.dimensions import write_entry
+from orchestrator.storage.root import Root
+from orchestrator.storage.store import RowStore
+from orchestrator.storage.transcripts import write_blob
+
+POLL_S = 0.2
+TICK_S = 0.2
+MAX_SPAWN_FAILURES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What the sweep may still use; None: no limit."""
+
+    usd: float | None = None
+    trials: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """Where rows and evidence go, and who is told."""
+
+    root: Root
+    store: RowStore
+    progress: Progress
+    notify: Callable[[str, Mapping[str, object]], None] = lambda *_: None
+
+
+class Driver:
+    """Runs jobs on a cluster until none is left. Not safe for several threads, but for stop and abort."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        book: Book,
+        facts: SweepFacts,
+        policy: RetryPolicy,
+        assign: Callable[[Job], Assignment],
+        spending: Spending | None = None,
+        concurrency: int | None = None,
+        surplus: int = 0,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._cluster, self._book, self._facts, self._policy = cluster, book, facts, policy
+        self._assign, self._monotonic, self._now = assign, monotonic, now
+        self._spending = spending or Spending()
+        self._spent_usd, self._started = 0.0, 0
+        capacity = cluster.capacity()
+        self._dispatcher = Dispatcher(
+            capacity.cpus, capacity.memory_mb, capacity.gpus, concurrency=concurrency, surplus=surplus
+        )
+        self._running: dict[int, tuple[Job, datetime]] = {}
+        self._aborting = False
+        self._spawn_failures = 0
+        self._uncommitted: list[tuple[Mapping[str, object], bool]] = []
+        self.stopped_by: str | None = None
+
+    @property
+    def progress(self) -> Progress:
+        return self._book.progress
+
+    def run(self, jobs: Iterable[Job]) -> None:
+        """Until every job is settled, or stop or abort was called. Raises OSError when a row cannot be stored."""
+        self._dispatcher.add(jobs)
+        begun_s = last_tick = self._monotonic()
+        self._act(self._dispatcher.tick(begun_s))
+        while not self._dispatcher.done and not self._aborting:
+            events = self._cluster.poll(POLL_S)
+            for event in events:
+                self._hear(event)
+            self._settle()
+            now_s = self._monotonic()
+            if now_s - last_tick >= TICK_S or not events:
+                last_tick = now_s
+                self._check_spending(now_s - begun_s)
+                self._refresh_capacity()
+                self._act(self._dispatcher.tick(now_s))
+                if not events and not self._running and self._dispatcher.pending:
+                    time.sleep(0.01)
+            self._report(now_s)
+        if self._aborting:
+            self._cancel_running()
+        self._settle()
+        self._report(self._monotonic())
+
+    def stop(self, reason: str) -> None:
+        """Start nothing more; running attempts end by themselves."""
+        self.stopped_by = self.stopped_by or reason
+        self._dispatcher.stop()
+
+    def abort(self, reason: str) -> None:
+        """End at once: what runs is cancelled."""
+        self.stopped_by = reason
+        self._aborting = True
+
+    def _act(self, actions: list[Action]) -> None:
+        for action in actions:
+            match action:
+                case Spawn(worker, shape):
+                    self._cluster.spawn(worker, shape)
+                case Retire(worker):
+                    self._cluster.retire(worker)
+                case Start(worker, job):
+                    self._start(worker, job)
+
+    def _start(self, worker: int, job: Job) -> None:
+        assignment = self._assign(job)
+        now = self._now()
+        self._book.store.begin(
+            {"attempt_id": assignment.attempt_id, "job": job_fields(job), "started_at": now.isoformat()}
+        )
+        self._running[worker] = (job, now)
+        self._started += 1
+        self._book.progress.begun(job.trial.arm.name)
+        self._cluster.start(worker, assignment)
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case WorkerReady(worker):
+                self._spawn_failures = 0
+                self._act(self._dispatcher.ready(worker))
+            case AttemptEnded(worker, outcome):
+                job, _ = self._running.pop(worker)
+                self._record(job, outcome)
+                self._act(self._dispatcher.ended(worker))
+            case WorkerDied(worker, message):
+                self._lost(worker, message)
+
+    def _lost(self, worker: int, message: str) -> None:
+        self._dispatcher.died(worker)
+        entry = self._running.pop(worker, None)
+        if entry is not None:
+            job, started = entry
+            ending = Ending(Status.LOST, None, "worker_died", message)
+            self._record(job, Outcome(self._row_without_sandbox(job, ending, started)))
+            return
+        self._spawn_failures += 1
+        self._book.notify("worker_failed", {"message": message})
+        if self._spawn_failures >= MAX_SPAWN_FAILURES:
+            self.stop(f"{self._spawn_failures} workers in a row could not be started: {message}")
+
+    def _row_without_sandbox(self, job: Job, ending: Ending, started: datetime) -> dict[str, object]:
+        assignment = self._assign(job)
+        constants = {**self._facts.columns, **assignment.columns, **requested(assignment.resources)}
+        return lost_row(job, constants, ending, started, self._now())
+
+    def _record(self, job: Job, outcome: Outcome) -> None:
+        """Evidence first, then the row; the row counts after the commit in `_settle`."""
+        row = dict(outcome.row)
+        status, kind = Status(str(row["status"])), row.get("failure_kind")
+        assert kind is None or isinstance(kind, str)
+        failures = job.failures + uses_up(status, kind)
+        wait_s = None
+        if not status.has_verdict and not is_taken_up_again(status, kind) and kind != "does_not_fit":
+            wait_s = self._policy.wait_s(status, failures)
+        settled = wait_s is None and not is_taken_up_again(status, kind)
+        row["final"] = settled
+        self._keep_evidence(row, outcome)
+        self._book.store.add(row)
+        self._uncommitted.append((row, settled))
+        cost = row.get("cost_usd")
+        self._spent_usd += cost if isinstance(cost, int | float) else 0.0
+        if "auth" in (row.get("flags") or ()):  # type: ignore[operator]
+            self.stop("the model refused the key (401); no further attempt was started")
+        if wait_s is not None:
+            again = Job(job.trial, job.shape, job.attempt + 1, failures)
+            self._dispatcher.add_later(again, self._monotonic() + wait_s)
+
+    def _keep_evidence(self, row: dict[str, object], outcome: Outcome) -> None:
+        sweep, attempt = self._facts.sweep_id, str(row["attempt_id"])
+        for name, suffix, data in (
+            ("transcript", ".jsonl.zst", outcome.transcript),
+            ("artifacts", ".artifacts.tar.zst", outcome.artifacts),
+        ):
+            if data is not None:
+                row[f"{name}_uri"], row[f"{name}_sha256"] = write_blob(self._book.root, sweep, attempt, suffix, data)
+        for kind, key, fields in outcome.dimensions:
+            write_entry(self._book.root, kind, key, fields)
+
+    def _settle(self) -> None:
+        """Make what was recorded durable, and only then count it."""
+        if not self._uncommitted:
+            return
+        self._book.store.commit()
+        for row, settled in self._uncommitted:
+            self._book.progress.ended(row, settled)
+            self._book.notify("attempt", row)
+        self._uncommitted.clear()
+
+    def _cancel_running(self) -> None:
+        self._cluster.close()
+        for worker, (job, started) in list(self._running.items()):
+            del self._running[worker]
+            ending = Ending(Status.CANCELLED, None, "cancelled", self.stopped_by)
+            self._record(job, Outcome(self._row_without_sandbox(job, ending, started)))
+
+    def _check_spending(self, elapsed_s: float) -> None:
+        limit = self._spending
+        if limit.trials is not None and self._started >= limit.trials:
+            self.stop(f"the budget of {limit.trials} trials is used up")
+        if limit.usd is not None and self._spent_usd >= limit.usd:
+            self.stop(f"the budget of {limit.usd} USD is used up")
+        if limit.seconds is not None and elapsed_s >= limit.seconds:
+            self.stop(f"the budget of {limit.seconds / 3600:g} hours is used up")
+
+    def _refresh_capacity(self) -> None:
+        capacity = self._cluster.capacity()
+        self._dispatcher.capacity_cpus = capacity.cpus
+        self._dispatcher.capacity_memory_mb = capacity.memory_mb
+        self._dispatcher.capacity_gpus = capacity.gpus
+
+    def _report(self, now_s: float) -> None:
+        progress = self._book.progress
+        progress.now_s = now_s
+        progress.waiting = self._dispatcher.pending
+        progress.workers = self._dispatcher.workers
+        self._book.notify("progress", {})
+
+
+def job_fields(job: Job) -> dict[str, object]:
+    """What the journal keeps of a begun attempt: enough to write its row when its driver is gone."""
+    return {
+        "task": job.trial.task,
+        "agent": job.trial.arm.agent,
+        "resources": job.trial.arm.resources,
+        "lane": job.trial.arm.lane,
+        "wave": job.trial.wave,
+        "repeat": job.trial.repeat,
+        "attempt": job.attempt,
+        "trial_key": job.trial.key,
+        "attempt_id": attempt_id(job.trial.key, job.attempt),
+    }

@@ -1,0 +1,28 @@
+"""Times the phases of one attempt, and knows which one is under way when something fails."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Phases:
+    """Seconds per phase; a phase entered several times adds up. The clock is passed in."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self.seconds: dict[str, float] = {}
+        self.current: str | None = None
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        outer, self.current = self.current, name
+        started = self._monotonic()
+        try:
+            yield
+        except BaseException:
+            self._add(name, started)
+            raise
+        self._add(name, started)
+        self.current = outer
+
+    def _add(self, name: str, started: float) -> None:
+        self.seconds[name] = self.seconds.get(name, 0.0) + self._monotonic() - started

@@ -1,0 +1,233 @@
+"""What `passhat run` does around a sweep: what is due, Ray, signals, the log, and the exit code."""
+
+import json
+import logging
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+import structlog
+
+from orchestrator.config import ConfigError, SweepConfig, load_sweep
+from orchestrator.core.waves import Due, Rhythm, due_now, due_times
+from orchestrator.execution.cluster import Cluster
+from orchestrator.execution.driver import Driver
+from orchestrator.execution.freeze import Frozen, facts, freeze, suite_path
+from orchestrator.execution.hooks import tell_hooks
+from orchestrator.execution.place import PlaceOptions, cluster_opener, environment_changes
+from orchestrator.execution.progress import Progress
+from orchestrator.execution.session import Ended, RunOptions, log_path, run_sweep
+from orchestrator.storage.root import Root
+from orchestrator.storage.sweeps import waves_with_rows
+from suites.loading import load_suite
+
+
+class Listener(Protocol):
+    """A display; see orchestrator.cli.display."""
+
+    progress: Progress | None
+
+    def hear(self, event: str, fields: Mapping[str, object]) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for."""
+
+    sweep: Path | None = None
+    config: SweepConfig | None = None
+    results: str | None = None
+    address: str | None = None
+    cpus: int | None = None
+    concurrency: int | None = None
+    wave: int | None = None
+    wait: bool = False
+    strict_environment: bool = False
+    place: PlaceOptions = field(default_factory=PlaceOptions)
+
+
+def load(request: Request, now: datetime) -> tuple[Frozen, Root]:
+    """Read and freeze, before anything starts. Raises ConfigError, TaskError, ResultsError."""
+    config = request.config
+    if config is None:
+        assert request.sweep is not None
+        config = load_sweep(request.sweep)
+    if request.results is not None:
+        config = config.model_copy(update={"results": request.results})
+    root = Root(config.results)
+    suite = load_suite(suite_path(config))
+    if config.gate is not None and request.sweep is not None:
+        gate = request.sweep.resolve().parent / config.gate
+        if not gate.is_file():
+            raise ConfigError(f"{request.sweep}: gate = {config.gate!r} is not a file; write it, or leave gate out")
+    return freeze(config, suite, root, now), root
+
+
+def run_due(
+    request: Request,
+    open_listener: Callable[[], Listener],
+    quiet: bool = False,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Run what is due; with `wait`, until the last wave is done. Returns the exit code."""
+    frozen, root = load(request, now())
+    for notice in frozen.notices:
+        if not quiet:
+            print(f"note: {notice}")
+    code = 0
+    while True:
+        due = _due(frozen, root, request, now())
+        if due.run:
+            code = max(code, _run_waves(frozen, root, request, due, open_listener, quiet, now))
+        if code == 130 or not request.wait or due.next_at is None:
+            break
+        sleep(max(0.0, min(60.0, (due.next_at - now()).total_seconds())))
+    if not due.run and not quiet:
+        print(f"nothing is due; the next wave is due at {due.next_at:%Y-%m-%d %H:%M} UTC")
+    return code
+
+
+def rhythm_of(config: SweepConfig) -> Rhythm:
+    """The schedule's waves. Raises ConfigError for a start that is no time."""
+    schedule = config.schedule
+    start = None
+    if schedule.start is not None:
+        try:
+            start = datetime.fromisoformat(schedule.start)
+        except ValueError:
+            raise ConfigError(f"schedule.start = {schedule.start!r} is not a time; write 2026-12-01T03:00") from None
+        start = start if start.tzinfo else start.replace(tzinfo=UTC)
+    return Rhythm(schedule.waves, schedule.every, schedule.at, schedule.cron, start, schedule.timezone)
+
+
+def _due(frozen: Frozen, root: Root, request: Request, now: datetime) -> Due:
+    if request.wave is not None:
+        if not 0 <= request.wave < frozen.plan.waves:
+            raise ConfigError(f"wave {request.wave} was asked for; the sweep has waves 0 to {frozen.plan.waves - 1}")
+        return Due((request.wave,), frozenset(), (), None)
+    times = due_times(rhythm_of(frozen.config), datetime.fromisoformat(frozen.plan.created_at))
+    return due_now(times, now, waves_with_rows(root, frozen.plan.sweep_id), frozen.config.schedule.missed)
+
+
+def _run_waves(
+    frozen: Frozen,
+    root: Root,
+    request: Request,
+    due: Due,
+    open_listener: Callable[[], Listener],
+    quiet: bool,
+    now: Callable[[], datetime],
+) -> int:
+    changes = environment_changes(root, frozen.plan.sweep_id, due.run[-1], request.place)
+    for change in changes:
+        if not quiet:
+            print(f"note: the environment changed since the wave before: {change}")
+    if changes and (request.strict_environment or frozen.config.strict_environment):
+        raise ConfigError(f"the environment changed and strict_environment is set: {changes[0]}; nothing was started")
+    options = RunOptions(
+        waves=due.run,
+        late_waves=due.late,
+        concurrency=request.concurrency,
+        surplus=1 if request.address else 0,
+        environment_changed=bool(changes),
+    )
+    opener = cluster_opener(frozen, root, request.place, request.address, request.cpus, facts(frozen))
+    ended = _with_listener(frozen, root, opener, options, open_listener, now)
+    return _exit_code(frozen, ended, quiet)
+
+
+def _with_listener(
+    frozen: Frozen,
+    root: Root,
+    opener: Callable[[], Cluster],
+    options: RunOptions,
+    open_listener: Callable[[], Listener],
+    now: Callable[[], datetime],
+) -> Ended:
+    listener = open_listener()
+    log = open_log(log_path(root, frozen.plan.sweep_id))
+    hands = Hands()
+
+    def hear(event: str, fields: Mapping[str, object]) -> None:
+        if event == "attempt":
+            log.info(
+                "attempt", **{k: fields.get(k) for k in ("attempt_id", "arm", "task", "status", "failure_message")}
+            )
+        elif event != "progress":
+            log.warning(event, **fields)
+        listener.hear(event, fields)
+
+    def on_driver(driver: Driver) -> None:
+        hands.driver = driver
+        listener.progress = driver.progress
+
+    try:
+        with hands.on_signals(lambda text: listener.hear("stopping", {"message": text})):
+            ended = run_sweep(frozen, root, opener, options, hear, on_driver, now)
+    finally:
+        listener.close()
+    tell_hooks(frozen.config.hooks, "wave_ended", {"sweep": frozen.plan.sweep_id, "waves": list(options.waves)}, hear)
+    return ended
+
+
+class Hands:
+    """Ctrl-C: once lets running trials end, twice ends everything at once. SIGTERM is the first of them."""
+
+    def __init__(self) -> None:
+        self.driver: Driver | None = None
+        self._times = 0
+
+    @contextmanager
+    def on_signals(self, say: Callable[[str], None]) -> Iterator[None]:
+        def handle(_signal: int, _frame: FrameType | None) -> None:
+            self._times += 1
+            if self.driver is None:
+                raise KeyboardInterrupt
+            if self._times == 1:
+                say("stopping: running trials end, nothing new starts; Ctrl-C again ends everything at once")
+                self.driver.stop("interrupted")
+            else:
+                say("ending everything at once")
+                self.driver.abort("interrupted twice")
+
+        old = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for which, handler in old.items():
+                signal.signal(which, handler)
+
+
+def _exit_code(frozen: Frozen, ended: Ended, quiet: bool) -> int:
+    if ended.stopped_by is not None:
+        if not quiet:
+            print(f"stopped: {ended.stopped_by}; the same command goes on where it stopped")
+        return 130 if ended.stopped_by.startswith("interrupted") else 1
+    return 0 if ended.progress.without_verdict == 0 else 1
+
+
+def open_log(path: Path) -> structlog.typing.FilteringBoundLogger:
+    """A structured log as JSON lines in a file; nothing of it reaches the terminal."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stream = open(path, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 - lives as long as the run
+
+    def dumps(value: object, **_: object) -> str:
+        return json.dumps(value, default=str)
+
+    return structlog.wrap_logger(  # type: ignore[no-any-return]
+        structlog.WriteLogger(stream),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.JSONRenderer(serializer=dumps),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+    )

@@ -1,0 +1,69 @@
+"""Makes attempts on one node, one at a time. A plain class; execution.ray_cluster makes it an actor.
+
+A worker opens its place once (provider, host snapshot, cores) and is used again for trials of the same
+shape. It writes nothing to the results: it hands back rows and evidence, and the driver makes them durable.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from orchestrator.agents.base import Agent
+from orchestrator.agents.settings import AgentSettings
+from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
+from orchestrator.execution.rows import attempt_row
+from orchestrator.execution.trial import Place, run_attempt
+from sandboxes.snapshot import HostSnapshot
+
+AgentFactory = Callable[[AgentSettings], Agent]
+
+
+class Worker:
+    """Serves assignments. `place` and `make_agent` are all it knows of engine and models."""
+
+    def __init__(self, facts: SweepFacts, place: Place, make_agent: AgentFactory, host: HostSnapshot) -> None:
+        self._facts = facts
+        self._place = place
+        self._make_agent = make_agent
+        self._host = host
+        self._told: set[str] = set()
+
+    def run(self, assignment: Assignment) -> Outcome:
+        """One attempt. Returns for every ending; what raises here is a fault of passhat itself."""
+        agent = self._make_agent(assignment.agent)
+        attempt = run_attempt(assignment, self._facts, agent, self._place)
+        row = attempt_row(attempt, self._host, self._place.node, self._facts.columns)
+        dimensions = []
+        if self._host.host_id not in self._told:
+            self._told.add(self._host.host_id)
+            dimensions.append(("hosts", self._host.host_id, {**asdict(self._host), "node": self._place.node}))
+        if attempt.image is not None and attempt.image.image_key not in self._told:
+            self._told.add(attempt.image.image_key)
+            dimensions.append(("images", attempt.image.image_key, asdict(attempt.image)))
+        return Outcome(row, attempt.recorder.compressed(), attempt.artifacts, tuple(dimensions))
+
+    def ping(self) -> tuple[str, int]:
+        """(node, process id): answered once the place is open."""
+        return self._place.node, os.getpid()
+
+
+def unpack_suite(archive: bytes, cache: Path) -> Path:
+    """A suite's folders on a node that does not see the driver's disk; once per content. For clusters."""
+    import hashlib
+    import io
+    import tarfile
+
+    target = cache / hashlib.sha256(archive).hexdigest()[:24]
+    if target.is_dir():
+        return target
+    aside = cache / f".{target.name}.{os.getpid()}"
+    aside.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(aside, filter="data")
+    try:
+        aside.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+    return target
