@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from orchestrator.analysis.importers.base import (
-    ImportError_,
+    UnreadableImportError,
     Options,
     Refused,
     Trial,
@@ -34,7 +34,7 @@ class TauBench:
         whole_file = load_json(path)
         results = mapping(whole_file).get("simulations", whole_file)
         if not isinstance(results, list):
-            raise ImportError_(f"{path} was asked for as tau-bench results, but holds no list of them.")
+            raise UnreadableImportError(f"{path} was asked for as tau-bench results, but holds no list of them.")
         agent = mapping(mapping(mapping(whole_file).get("info")).get("agent_info")).get("llm")
         for number, entry in enumerate(results):
             yield self._one(mapping(entry), f"{path.name}[{number}]", str(agent or path.stem), options)
@@ -104,7 +104,7 @@ class Promptfoo:
         top = mapping(load_json(path))
         results = mapping(top.get("results")).get("results", top.get("results"))
         if not isinstance(results, list):
-            raise ImportError_(f"{path} was asked for as promptfoo output, but has no results.results.")
+            raise UnreadableImportError(f"{path} was asked for as promptfoo output, but has no results.results.")
         for number, entry in enumerate(results):
             yield self._one(mapping(entry), f"{path.name}[{number}]", top, options)
 

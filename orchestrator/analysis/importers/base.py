@@ -16,7 +16,7 @@ from orchestrator.core.status import Status
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class ImportError_(ValueError):
+class UnreadableImportError(ValueError):
     """A file cannot be imported at all; the message says what was asked, what was found and what to do."""
 
 
@@ -161,11 +161,11 @@ def moment(value: object) -> datetime | None:
 
 
 def load_json(path: Path) -> object:
-    """A whole JSON file. Raises ImportError_ with a sentence for a truncated one."""
+    """A whole JSON file. Raises UnreadableImportError with a sentence for a truncated one."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise ImportError_(f"{path} was asked for as JSON, but cannot be read ({error}): it may be cut off.") from None
+        raise UnreadableImportError(f"{path} was asked for as JSON, but cannot be read ({error}): it may be cut off.") from None
 
 
 def mapping(value: object) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from orchestrator.analysis.importers.base import (
-    ImportError_,
+    UnreadableImportError,
     Options,
     Refused,
     Trial,
@@ -56,7 +56,7 @@ class Harbor:
             yield from sorted(trials, key=lambda trial: (str(trial.started_at), trial.source))
             yield from _never_started(job, len(trials))
         if not found:
-            raise ImportError_(f"Harbor jobs were asked for in {path}, but no trial folder was found: give jobs/<job>.")
+            raise UnreadableImportError(f"Harbor jobs were asked for in {path}, but no trial folder was found: give jobs/<job>.")
 
 
 def _folders(path: Path) -> list[Path]:
@@ -94,7 +94,7 @@ def _read_trial(folder: Path, job: Path, options: Options) -> Trial | Refused:
         return _lost(folder, job, source)
     try:
         result = mapping(load_json(folder / "result.json"))
-    except ImportError_ as error:
+    except UnreadableImportError as error:
         return Refused(source, str(error))
     task = result.get("task_name")
     if not isinstance(task, str) or not task:

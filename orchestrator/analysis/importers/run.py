@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.analysis.importers.agents import ClaudeLoop, Promptfoo, SweBench, TauBench
-from orchestrator.analysis.importers.base import ImportError_, Importer, Options, Refused, RowMaker
+from orchestrator.analysis.importers.base import UnreadableImportError, Importer, Options, Refused, RowMaker
 from orchestrator.analysis.importers.harbor import Harbor
 from orchestrator.analysis.importers.inspect_log import Inspect
 from orchestrator.analysis.importers.tabular import Table
@@ -40,19 +40,19 @@ class ImportReport:
 
 
 def find_importer(path: Path, name: str | None = None) -> Importer:
-    """The importer of a format by name, or the one that recognises the path. Raises ImportError_."""
+    """The importer of a format by name, or the one that recognises the path. Raises UnreadableImportError."""
     names = ", ".join(importer.name for importer in IMPORTERS)
     if not path.exists():
-        raise ImportError_(f"{path} was asked for, but there is no such file or folder.")
+        raise UnreadableImportError(f"{path} was asked for, but there is no such file or folder.")
     if name is not None:
         for importer in IMPORTERS:
             if importer.name == name:
                 return importer
-        raise ImportError_(f"The format {name!r} was asked for; known are {names}.")
+        raise UnreadableImportError(f"The format {name!r} was asked for; known are {names}.")
     for importer in IMPORTERS:
         if importer.recognises(path):
             return importer
-    raise ImportError_(f"{path} looks like none of the formats {names}: name one with --format.")
+    raise UnreadableImportError(f"{path} looks like none of the formats {names}: name one with --format.")
 
 
 def import_results(
@@ -79,7 +79,7 @@ def import_results(
         report.files += write_parquet(Root(root), Segment(Path(), writer, number), batch)
     if not report.rows:
         first = f" ({report.refused[0].reason})" if report.refused else ""
-        raise ImportError_(f"{path} gave no row as {importer.name}{first}: nothing was imported.")
+        raise UnreadableImportError(f"{path} gave no row as {importer.name}{first}: nothing was imported.")
     return report
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from orchestrator.analysis.importers.base import ImportError_, Options, Refused, Trial, finite, moment, whole
+from orchestrator.analysis.importers.base import UnreadableImportError, Options, Refused, Trial, finite, moment, whole
 from orchestrator.core.columns import COLUMNS
 from orchestrator.core.status import Status
 
@@ -53,7 +53,7 @@ def find_columns(present: list[str], asked: Mapping[str, str], path: Path) -> di
     """Which column of the table tells what: by the mapping given, else by its name."""
     for meaning, column in asked.items():
         if column not in present:
-            raise ImportError_(
+            raise UnreadableImportError(
                 f"{path}: the mapping takes {meaning} from column {column!r}, but the columns are {', '.join(present)}."
             )
     found = dict(asked)
@@ -63,7 +63,7 @@ def find_columns(present: list[str], asked: Mapping[str, str], path: Path) -> di
             if match is not None:
                 found[meaning] = match
     if "task" not in found or not ({"passed", "score", "status"} & set(found) or {"n", "c"} <= set(found)):
-        raise ImportError_(
+        raise UnreadableImportError(
             f"{path} has the columns {', '.join(present)}: none tells the task and none the outcome (success, score, "
             "or n and c); name them with --map task=COLUMN --map passed=COLUMN."
         )

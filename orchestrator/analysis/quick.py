@@ -1,0 +1,78 @@
+"""The short table at the end of a run: one line for each arm, straight from the rows, without intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.analysis.cells import ARM_KEYS, passes, planned, read_cells, trials
+from orchestrator.analysis.estimates import mean_pass_at, mean_pass_hat
+from orchestrator.analysis.grouping import Grouped
+from orchestrator.analysis.rows import RowsError, row_files
+from orchestrator.analysis.usage import Spread, read_usage
+from orchestrator.core.status import ScoringRule
+
+
+@dataclass(frozen=True, slots=True)
+class QuickRow:
+    """One arm. Numbers are under the scoring rule `default`; None where they are not defined.
+
+    trials: with a verdict; without_verdict: ended without one. `pass_at_k` is None where fewer than k trials
+    of some task have a verdict, and then `reason` says so.
+    """
+
+    suite: str
+    agent: str
+    resources: str
+    lane: str
+    tasks: int
+    trials: int
+    without_verdict: int
+    suspect: int
+    pass_at_1: float | None
+    pass_at_3: float | None
+    pass_hat_3: float | None
+    infrastructure_failures: int
+    oom_kills: int
+    median_s: float | None
+    cost_usd: float | None
+    reason: str | None
+
+    @property
+    def label(self) -> str:
+        return f"{self.agent}/{self.resources}" + ("" if self.lane == "live" else f"/{self.lane}")
+
+
+def quick_table(root: str, sweep: str | None = None) -> list[QuickRow]:
+    """One row for each arm of a sweep (or of everything under the root). Raises RowsError for no rows."""
+    files = row_files([root], sweep=sweep)
+    cells = read_cells(files)
+    if sweep is not None:
+        cells = cells.where(cells.keys["sweep"].mask(lambda value: value == sweep))
+    if not len(cells):
+        raise RowsError(f"Sweep {sweep} was asked for, but {root} holds no row of it: run it first.")
+    usage = read_usage(files, sweep=sweep)
+    return [_row(arm, part, usage[arm]) for arm, part in cells.groups(ARM_KEYS)]
+
+
+def _row(arm: tuple[object, ...], cells: Grouped, usage: dict[str, Spread]) -> QuickRow:
+    tasks = cells.regroup(["task"])
+    n, c = trials(tasks, ScoringRule.DEFAULT), passes(tasks)
+    smallest = int(n.min())
+    suspect = int(cells.measure("suspect").sum())
+    known = int(cells.measure("cost_known").sum())
+    names = [str(value) for value in arm]
+    return QuickRow(
+        *names,
+        tasks=len(tasks),
+        trials=int(n.sum()),
+        without_verdict=int(planned(tasks).sum() - n.sum()) - suspect,
+        suspect=suspect,
+        pass_at_1=mean_pass_at(n, c, 1) if smallest >= 1 else None,
+        pass_at_3=mean_pass_at(n, c, 3) if smallest >= 3 else None,
+        pass_hat_3=mean_pass_hat(n, c, 3) if smallest >= 3 else None,
+        infrastructure_failures=int(cells.measure("attempts_infrastructure").sum()),
+        oom_kills=int(cells.measure("oom").sum()),
+        median_s=usage["total_s"].median,
+        cost_usd=float(np.sum(cells.measure("cost_sum"))) if known else None,
+        reason=None if smallest >= 3 else f"a task has {smallest} trials with a verdict, fewer than 3",
+    )

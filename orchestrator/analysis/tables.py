@@ -1,0 +1,284 @@
+"""The tables of a summary as typed rows; plain values only, so that anything can print, plot or store them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+
+from orchestrator.analysis.estimand import Estimand, Number
+from orchestrator.analysis.integrity import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class ArmName:
+    """One arm of one suite."""
+
+    suite: str
+    agent: str
+    resources: str
+    lane: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.agent} / {self.resources}" + ("" if self.lane == "live" else f" / {self.lane}")
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRow:
+    """A statistic of one arm. `quoted`: the interval to print where several methods stand side by side."""
+
+    arm: ArmName
+    number: Number
+    quoted: bool
+    estimand: Estimand
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRow:
+    """One point of a pass@k or pass^k curve: pointwise interval in `number`, simultaneous band beside it."""
+
+    arm: ArmName
+    k: int
+    number: Number
+    band_low: float | None
+    band_high: float | None
+    estimand: Estimand
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One task under one arm. kind: flaky, never solved, always solved, or no verdict."""
+
+    arm: ArmName
+    task: str
+    task_cluster: str | None
+    n: int
+    c: int
+    score: float | None
+    kind: str
+    cost_usd: float | None
+    infrastructure_attempts: int
+    suspect: int
+    statuses: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One repeat of one wave as a run over all tasks."""
+
+    arm: ArmName
+    wave: int
+    day: str
+    repeat: int
+    tasks: int
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummaryRow:
+    """How runs of one arm differ, and how they would if trials were independent."""
+
+    arm: ArmName
+    runs: int
+    lowest: float | None
+    highest: float | None
+    sd_observed: float | None
+    sd_expected: float | None
+    sd_expected_unbiased: float | None
+    p_value: float | None
+    smallest_difference: float | None
+    reason: str | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceRow:
+    """One part of the variance of an arm's score."""
+
+    arm: ArmName
+    part: str
+    unbiased: float | None
+    plug_in: float | None
+    share: float | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DayRow:
+    """The score of one arm on one day or wave, over the tasks of every day, or the mean over days."""
+
+    arm: ArmName
+    day: str
+    wave: int
+    number: Number
+    estimand: Estimand
+
+
+@dataclass(frozen=True, slots=True)
+class FactorRow:
+    """Variance parts of days, nodes or hours, crossed with tasks."""
+
+    arm: ArmName
+    factor: str
+    levels: int
+    part: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """Two arms, or one arm under two conditions, paired by task: second less first."""
+
+    first: str
+    second: str
+    suite: str
+    statistic: str
+    number: Number
+    p_value: float | None
+    p_adjusted: float | None
+    adjustment: str
+    helped: int
+    hurt: int
+    tied: int
+    correlation: float | None
+    equivalence: str
+    marks: str
+    estimand: Estimand
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRow:
+    """A rate or score of one arm by scoring rule, with counts and bounds. quantity names which."""
+
+    arm: ArmName
+    quantity: str
+    rule: str
+    number: Number
+    trials: int
+    count: int
+    bound_low: float | None
+    bound_high: float | None
+    estimand: Estimand
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """What an arm cost and how long it took."""
+
+    arm: ArmName
+    per_solved: Number
+    total_usd: float | None
+    cost_unknown: int
+    attempts: int
+    passed: int
+    cost_per_trial_usd: float | None
+    median_s: float | None
+    p90_s: float | None
+    median_turns: float | None
+    p90_turns: float | None
+    median_tokens: float | None
+    p90_tokens: float | None
+    on_frontier: bool | None
+    frontier_share: float | None
+    estimand: Estimand
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    """A judge against the tests, for one arm and judge version."""
+
+    arm: ArmName
+    judge_version: str
+    trials: int
+    quantity: str
+    number: Number
+    estimand: Estimand
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """From what, how and by what the summary was made."""
+
+    summary_id: str
+    roots: tuple[str, ...]
+    rows: int
+    cells: int
+    data_hash: str
+    seed: int
+    rule: str
+    replicates: int
+    version: str
+    schema_version: int
+    first_day: str
+    last_day: str
+    selection: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All tables of one aggregation."""
+
+    provenance: Provenance
+    arms: tuple[ArmRow, ...] = ()
+    curves: tuple[CurveRow, ...] = ()
+    tasks: tuple[TaskRow, ...] = ()
+    runs: tuple[RunRow, ...] = ()
+    run_summaries: tuple[RunSummaryRow, ...] = ()
+    variance: tuple[VarianceRow, ...] = ()
+    days: tuple[DayRow, ...] = ()
+    factors: tuple[FactorRow, ...] = ()
+    comparisons: tuple[ComparisonRow, ...] = ()
+    resources: tuple[ResourceRow, ...] = ()
+    costs: tuple[CostRow, ...] = ()
+    judges: tuple[JudgeRow, ...] = ()
+    integrity: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+TABLES: tuple[str, ...] = (
+    "arms",
+    "curves",
+    "tasks",
+    "runs",
+    "run_summaries",
+    "variance",
+    "days",
+    "factors",
+    "comparisons",
+    "resources",
+    "costs",
+    "judges",
+    "integrity",
+)
+
+
+def flat(row: object) -> dict[str, object]:
+    """A row as plain columns: an arm's and a number's fields stand by their own names, an estimand's prefixed."""
+    out: dict[str, object] = {}
+    for item in fields(row):  # type: ignore[arg-type]
+        value = getattr(row, item.name)
+        if isinstance(value, ArmName):
+            out |= {"suite": value.suite, "agent": value.agent, "resources": value.resources, "lane": value.lane}
+        elif isinstance(value, Estimand):
+            out |= {f"estimand_{name}": v for name, v in flat(value).items()}
+            out["sentence"] = value.sentence() if "sentence" not in out else out["sentence"]
+        elif isinstance(value, Number):
+            prefix = "" if item.name == "number" else f"{item.name}_"
+            out |= {f"{prefix}{name}": v for name, v in flat(value).items()}
+        elif is_dataclass(value):
+            out |= flat(value)
+        else:
+            out[item.name] = value
+    return out
+
+
+def table(summary: Summary, name: str) -> list[dict[str, object]]:
+    """One table as plain rows."""
+    return [flat(row) for row in getattr(summary, name)]
+
+
+def tables(summary: Summary) -> Mapping[str, list[dict[str, object]]]:
+    """All tables as plain rows."""
+    return {name: table(summary, name) for name in TABLES}

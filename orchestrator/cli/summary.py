@@ -1,0 +1,54 @@
+"""`passhat summary`: the arms of a results folder in one short table."""
+
+from typing import Annotated
+
+import typer
+
+
+def command(
+    results: Annotated[str, typer.Argument(help="A results folder or URI.")] = "results",
+    sweep: Annotated[str | None, typer.Option(help="Only this sweep, by id.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """One line for each arm: pass@1, pass@3, pass^3, failures of the machinery, time and cost.
+
+    Exits with 1 where a number could not be given. Example: passhat summary results
+    """
+    import json
+    from dataclasses import asdict
+
+    from orchestrator.analysis.summary import quick_table
+    from orchestrator.cli.tables import print_table, share
+
+    rows = quick_table(results, sweep)
+    missing = [row for row in rows if row.reason is not None]
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows], indent=1))
+        raise typer.Exit(1 if missing else 0)
+    print_table(
+        ("arm", "tasks", "trials", "pass@1", "pass@3", "pass^3", "infra", "OOM", "s", "USD"),
+        [
+            (
+                row.label,
+                str(row.tasks),
+                str(row.trials),
+                share(row.pass_at_1),
+                share(row.pass_at_3),
+                share(row.pass_hat_3),
+                str(row.infrastructure_failures),
+                str(row.oom_kills),
+                "-" if row.median_s is None else f"{row.median_s:.3g}",
+                "-" if row.cost_usd is None else f"{row.cost_usd:.2f}",
+            )
+            for row in rows
+        ],
+    )
+    typer.echo(
+        "trials: with a verdict (scoring rule default). infra: failed attempts of the machinery. s: median seconds."
+    )
+    for row in rows:
+        if row.without_verdict or row.suspect:
+            typer.echo(f"{row.label}: {row.without_verdict} trials without a verdict, {row.suspect} kept out as suspect.")
+    for row in missing:
+        typer.echo(f"{row.label}: pass@3 and pass^3 cannot be given, {row.reason}; pass@1 stands.", err=True)
+    raise typer.Exit(1 if missing else 0)
