@@ -117,15 +117,11 @@ class CommandAgent:
         parsed = self._spec.parse(result.stdout.text())
         usage, version = parsed.usage, parsed.version
         if result.timed_out:
-            return AgentResult(
-                "timeout", f"the command did not end within {limit_s} s", usage=usage, version=version
-            )
+            return AgentResult("timeout", f"the command did not end within {limit_s} s", usage=usage, version=version)
         code = result.exit_code
         if code in NOT_FOUND:
             said = result.stderr.text().strip()[-300:]
-            return AgentResult(
-                "error", f"the command could not be started (exit code {code}): {said}", exit_code=code
-            )
+            return AgentResult("error", f"the command could not be started (exit code {code}): {said}", exit_code=code)
         if parsed.error is not None:
             return AgentResult("error", parsed.error, exit_code=code, usage=usage, version=version)
         return AgentResult("finished", exit_code=code, usage=usage, version=version)

@@ -52,8 +52,7 @@ PRESETS: Mapping[str, Preset] = {
             "IS_SANDBOX": "1",
         },
         install=(
-            "RUN curl -fsSL https://claude.ai/install.sh | bash"
-            " && cp /root/.local/bin/claude /usr/local/bin/claude",
+            "RUN curl -fsSL https://claude.ai/install.sh | bash && cp /root/.local/bin/claude /usr/local/bin/claude",
         ),
         parser="claude-json",
     ),

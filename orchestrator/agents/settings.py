@@ -126,16 +126,13 @@ class CommandSettings(_Settings):
         preset = self._preset
         missing = [name for name in self.env_from_host if name not in host_env]
         if missing:
-            raise SettingsError(
-                f"agent {self.name}: env_from_host: {', '.join(missing)} not set on this host"
-            )
+            raise SettingsError(f"agent {self.name}: env_from_host: {', '.join(missing)} not set on this host")
         taken = {name: host_env[name] for name in self.env_from_host}
         return CommandSpec(
             argv=self.argv or preset.argv,
             env={**preset.env, **taken, **self.env},
             files=tuple(
-                BroughtFile(f.destination, self._read(f), 0o755 if f.executable else 0o644)
-                for f in self.files
+                BroughtFile(f.destination, self._read(f), 0o755 if f.executable else 0o644) for f in self.files
             ),
             layers=self.install or preset.install,
             model=self.model,

@@ -96,11 +96,7 @@ class Ledger:
         if account.budget_usd is not None and spent >= account.budget_usd:
             said = f"the attempt has used {spent:.4f} of {account.budget_usd:.4f} USD"
             raise RefusedError("budget", said)
-        if (
-            account.mode != "replay"
-            and self.sweep_budget_usd is not None
-            and self.spent_usd >= self.sweep_budget_usd
-        ):
+        if account.mode != "replay" and self.sweep_budget_usd is not None and self.spent_usd >= self.sweep_budget_usd:
             said = f"the sweep has used {self.spent_usd:.4f} of {self.sweep_budget_usd:.4f} USD"
             raise RefusedError("budget", said)
         return account

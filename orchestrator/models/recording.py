@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import json
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -82,9 +83,7 @@ class Store:
         """Raises RecordingError where it was never recorded."""
         path = self._tape(tape)
         if not path.exists():
-            raise RecordingError(
-                f"nothing was recorded for {tape} in {self.root}; record it in a live lane first"
-            )
+            raise RecordingError(f"nothing was recorded for {tape} in {self.root}; record it in a live lane first")
         try:
             return [Exchange(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
         except (ValueError, TypeError) as error:
@@ -189,6 +188,6 @@ def _clip(data: bytes) -> str:
 
 
 def _write(path: Path, data: bytes) -> None:
-    aside = path.with_name(f".{path.name}.{hashlib.sha256(data).hexdigest()[:8]}.part")
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     aside.write_bytes(data)
     aside.replace(path)

@@ -89,9 +89,7 @@ class ReplyBuilder:
     def reply(self) -> Reply:
         """The whole reply. Raises TruncatedReplyError when message_stop never came."""
         if not self._stopped:
-            raise TruncatedReplyError(
-                f"the stream ended after {len(self._blocks)} block(s), before message_stop"
-            )
+            raise TruncatedReplyError(f"the stream ended after {len(self._blocks)} block(s), before message_stop")
         for index, parts in self._json.items():
             self._blocks[index]["input"] = "".join(parts)
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
@@ -101,9 +99,7 @@ class ReplyBuilder:
 def reply_of(message: Mapping[str, object]) -> Reply:
     """The reply in a whole message, as it comes without streaming."""
     content = message.get("content")
-    blocks = (
-        [dict(block) for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
-    )
+    blocks = [dict(block) for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
     reason, model = message.get("stop_reason"), message.get("model")
     tokens = tokens_of(_mapping(message.get("usage")))
     return _finish(blocks, str(reason) if reason else None, tokens, str(model) if model else None)

@@ -97,9 +97,7 @@ def find_case(script: Script, body: Mapping[str, object]) -> Case | None:
     """The first case whose `match` stands in the first user message or the system prompt."""
     messages = body.get("messages")
     first = messages[0] if isinstance(messages, list) and messages else {}
-    seen = (
-        text_of(first.get("content") if isinstance(first, dict) else "") + "\n" + text_of(body.get("system"))
-    )
+    seen = text_of(first.get("content") if isinstance(first, dict) else "") + "\n" + text_of(body.get("system"))
     return next((case for case in script.cases if case.match in seen), None)
 
 
@@ -108,9 +106,7 @@ def succeeds(script: Script, model: str, case: Case, attempt: str) -> bool:
     behaviour = script.models[model]
     share = behaviour.success if case.success is None else case.success
     subject = case.name or case.match
-    key = (str(script.seed), model, subject) + (
-        () if behaviour.steady and case.success is None else (attempt,)
-    )
+    key = (str(script.seed), model, subject) + (() if behaviour.steady and case.success is None else (attempt,))
     return uniform(*key) < share
 
 
@@ -150,9 +146,7 @@ def blocks_of(turn: Turn, branch: str, number: int) -> list[dict[str, object]]:
     return blocks
 
 
-def usage_of(
-    turn: Turn, body: Mapping[str, object], blocks: Sequence[Mapping[str, object]]
-) -> dict[str, int]:
+def usage_of(turn: Turn, body: Mapping[str, object], blocks: Sequence[Mapping[str, object]]) -> dict[str, int]:
     """The turn's declared usage, or one from the lengths: a cached request reads all but its last two
     messages from the cache and writes the rest."""
     if turn.usage is not None:

@@ -76,9 +76,7 @@ class ScriptedModel:
             return web.json_response(message)
         return await self._stream(request, message, turn, fault)
 
-    def _choose(
-        self, request: web.Request, body: Mapping[str, object], case: Case
-    ) -> tuple[str, int, Turn, str]:
+    def _choose(self, request: web.Request, body: Mapping[str, object], case: Case) -> tuple[str, int, Turn, str]:
         messages = body["messages"]
         assert isinstance(messages, list)
         number = scripts.turn_number(messages)
@@ -135,24 +133,18 @@ def stream_events(message: Mapping[str, object], turn: Turn) -> list[dict[str, o
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
     delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    events.append(
-        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": usage["output_tokens"]}}
-    )
+    events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": usage["output_tokens"]}})
     events.append({"type": "message_stop"})
     return events
 
 
-def _block_events(
-    block: Mapping[str, object], raw: str | None
-) -> tuple[dict[str, object], list[dict[str, object]]]:
+def _block_events(block: Mapping[str, object], raw: str | None) -> tuple[dict[str, object], list[dict[str, object]]]:
     if block["type"] == "tool_use":
         text = json.dumps(block["input"]) if raw is None else raw
         pieces = _pieces(text, PIECE * 8)
         return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": p} for p in pieces]
     key = str(block["type"])
-    deltas: list[dict[str, object]] = [
-        {"type": f"{key}_delta", key: p} for p in _pieces(str(block[key]), PIECE)
-    ]
+    deltas: list[dict[str, object]] = [{"type": f"{key}_delta", key: p} for p in _pieces(str(block[key]), PIECE)]
     if key == "thinking":
         deltas.append({"type": "signature_delta", "signature": block["signature"]})
         return {"type": key, key: "", "signature": ""}, deltas
