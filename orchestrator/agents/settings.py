@@ -18,6 +18,7 @@ from orchestrator.agents.base import Agent
 from orchestrator.agents.command import BroughtFile, CommandAgent, CommandSpec
 from orchestrator.agents.presets import PARSERS, PRESETS, Preset
 from orchestrator.agents.reference import NopAgent, OracleAgent
+from orchestrator.models.prices import PriceTable
 
 SCAFFOLD_VERSION = 1
 """Grows whenever an agent of ours behaves differently under the same settings."""
@@ -167,6 +168,8 @@ class ClaudeSettings(_Settings):
     `thinking`: "adaptive", a number of tokens, or None for off. `token_limit` counts everything the model
     read and wrote. `context_tokens`: size of the model's window; `on_context_full` "stop" ends the attempt
     with ending "limit", "drop_tool_results" replaces the oldest tool results once `context_share` is used.
+    `cost_limit_usd` is the attempt's budget, kept by the gateway too. `user_model` plays a task's simulated
+    user; the task's own script does where it has one.
     """
 
     kind: Literal["claude"]
@@ -183,6 +186,7 @@ class ClaudeSettings(_Settings):
     context_tokens: Natural = 200_000
     context_share: Annotated[float, Field(gt=0, le=1)] = 0.9
     on_context_full: Literal["stop", "drop_tool_results"] = "drop_tool_results"
+    user_model: ModelName | None = None
     tools: Annotated[tuple[Literal["bash", "edit"], ...], Field(min_length=1)] = ("bash", "edit")
     parallel_tools: bool = True
     tool_timeout_s: Seconds = 120.0
@@ -236,10 +240,12 @@ AgentSettings = Annotated[
 @dataclass(frozen=True, slots=True)
 class AgentDeps:
     """What agents need of this host, read above: its environment (only the names settings ask for are
-    looked at) and how transcripts are opened (None: agents.replay reads files itself)."""
+    looked at), how transcripts are opened (None: agents.replay reads files itself), and the prices in force
+    (None: those that ship)."""
 
     host_env: Mapping[str, str] = field(default_factory=dict)
     transcripts: Callable[[str], Iterable[str]] | None = None
+    prices: PriceTable | None = None
 
 
 def build_agent(settings: AgentSettings, deps: AgentDeps | None = None) -> Agent:
@@ -257,4 +263,4 @@ def build_agent(settings: AgentSettings, deps: AgentDeps | None = None) -> Agent
         return ReplayAgent(settings, deps.transcripts)
     from orchestrator.agents.claude import ClaudeAgent
 
-    return ClaudeAgent(settings)
+    return ClaudeAgent(settings, deps.prices)

@@ -52,6 +52,7 @@ class Meter:
     model: str
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
+    last_cost_usd: float | None = None
     calls: int = 0
     api_retries: int = 0
     rate_limited_s: float = 0.0
@@ -61,6 +62,7 @@ class Meter:
         """Add one call; returns its price, None where it is not known."""
         cost = self.prices.cost_usd(self.model, tokens, day)
         self.tokens += tokens
+        self.last_cost_usd = cost
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
         return cost
 
