@@ -4,13 +4,14 @@ The engine is that of this host: cores, counters and files are looked at from ou
 this process may, and through the engine where it may not.
 """
 
+import contextlib
 import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sandboxes.base import EngineUnavailableError, ImageSource, SandboxError, SandboxRequest
+from sandboxes.base import ImageSource, SandboxError, SandboxGoneError, SandboxRequest
 from sandboxes.bootstrap import BASE_REFERENCE
 from sandboxes.docker_engine import DEFAULT_URL, ENGINE_TIMEOUT_S, Engine, engine_errors
 from sandboxes.docker_options import container_options
@@ -112,8 +113,7 @@ class DockerProvider:
         try:
             container_id = self._create(name, options, request.image.reference)
             self._start(container_id)
-            inspected = self.engine.inspect(container_id)
-            return self._sandbox(inspected)
+            return self._sandbox(container_id, request.image.reference)
         except BaseException:
             self._undo(name)
             raise
@@ -129,17 +129,19 @@ class DockerProvider:
         with engine_errors(f"start container {container_id[:12]}", self._base_url):
             self.engine.client.start(container_id)
 
-    def _sandbox(self, inspected: dict[str, Any]) -> DockerSandbox:
-        pid = int(inspected["State"]["Pid"])
-        view = HostView.open(pid, str(inspected["Id"])) if self._host_access and pid else None
+    def _sandbox(self, container_id: str, image: str) -> DockerSandbox:
         try:
-            if not inspected["State"]["Running"]:
-                state = inspected["State"]
-                raise SandboxError(
-                    f"container {inspected['Id'][:12]} of {inspected['Config']['Image'][:30]} ended at once"
-                    f" (exit code {state['ExitCode']}: {state['Error'] or 'no message'}): its image needs"
-                    " /bin/sh and sleep, and memory enough to start"
-                )
+            inspected = self.engine.inspect(container_id)
+            pid = int(inspected["State"]["Pid"])
+        except SandboxGoneError:
+            pid = 0
+        if not pid:
+            raise SandboxError(
+                f"container {container_id[:12]} of {image} ended as soon as it was started: the image needs"
+                " /bin/sh and sleep, and the memory limit must leave room to start"
+            )
+        view = HostView.open(pid, container_id) if self._host_access else None
+        try:
             return DockerSandbox(self.engine, inspected, view)
         except BaseException:
             if view is not None:
@@ -147,13 +149,9 @@ class DockerProvider:
             raise
 
     def _undo(self, name: str) -> None:
-        """Remove what a failed create may have left; the reaper has the rest by its labels."""
-        try:
+        """Remove what a failed create may have left; by its name, as its id may never have arrived."""
+        with contextlib.suppress(SandboxError):
             remove_container(self.engine, name)
-        except EngineUnavailableError:
-            return
-        except SandboxError:
-            return
 
     def _sizes_disks(self, request: SandboxRequest) -> bool:
         if request.resources.disk_mb is None:

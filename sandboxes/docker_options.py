@@ -1,8 +1,8 @@
 """From a request to the engine's options for a container. Pure; knows the engine's JSON, not the engine.
 
-What every container gets: a PID 1 that ends by itself, no capabilities but a few, no way to gain more,
-the default seccomp profile, a pids limit, no host mounts, no log file, swap as asked, and no network
-unless asked for.
+What every container gets: a PID 1 that ends by itself and takes the container with it, few capabilities
+and no way to gain more, the default seccomp profile, a pids limit, no host mounts, no log file, swap as
+asked, and no network unless asked for.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ def _host_config(request: SandboxRequest, disk_limits: bool) -> dict[str, Any]:
         "CapAdd": capabilities,
         "SecurityOpt": ["no-new-privileges"],
         "LogConfig": {"Type": "none", "Config": {}},
-        "RestartPolicy": {"Name": "no"},
+        "AutoRemove": True,
         "IpcMode": "private",
         "ShmSize": spec.shm_mb * MIB,
         "ReadonlyRootfs": request.read_only,
@@ -79,6 +79,30 @@ def _host_config(request: SandboxRequest, disk_limits: bool) -> dict[str, Any]:
     if request.runtime is not None:
         config["Runtime"] = request.runtime
     return config
+
+
+def killer_options(image_id: str, container_id: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A container that kills everything but PID 1 of another, from inside its pid namespace.
+
+    It is made of the image as it was, so nothing that was replaced in the other container is run, and has
+    a cgroup of its own, so that a full pids limit does not stop it. The kill is one system call.
+    """
+    return {
+        "Image": image_id,
+        "Entrypoint": ["/bin/sh", "-c", "kill -9 -1"],
+        "Cmd": [],
+        "User": "0:0",
+        "Labels": dict(labels),
+        "Healthcheck": {"Test": ["NONE"]},
+        "HostConfig": {
+            "PidMode": f"container:{container_id}",
+            "NetworkMode": "none",
+            "CapDrop": ["ALL"],
+            "CapAdd": ["KILL"],
+            "SecurityOpt": ["no-new-privileges"],
+            "LogConfig": {"Type": "none", "Config": {}},
+        },
+    }
 
 
 def network_mode(network: NetworkSpec) -> str:

@@ -20,11 +20,13 @@ from sandboxes.base import (
 from sandboxes.cgroup import FILES_V1, FILES_V2, read_counters, read_memory_limit
 from sandboxes.docker_engine import Engine, engine_errors
 from sandboxes.docker_exec import ExecTarget, kill_inside, run_command
+from sandboxes.docker_options import killer_options
 from sandboxes.host_view import HostView
 from sandboxes.resources import Counters, EffectiveResources
 
 KINDS = {0: "changed", 1: "added", 2: "deleted"}
 REMOVE_TIMEOUT_S = 60.0
+KILLER_TIMEOUT_S = 30
 UNKNOWN_V1 = ("memory", "memory.limit_in_bytes")
 
 
@@ -41,6 +43,8 @@ class DockerSandbox:
         self._view = view
         names = (item.partition("=")[0] for item in inspected["Config"]["Env"] or [])
         self._target = ExecTarget(engine, self._id, tuple(names), view)
+        self._image_id = str(inspected["Image"])
+        self._labels = dict(inspected["Config"]["Labels"] or {})
         self._planted: frozenset[str] | None = None
         self._effective = self._read_back(inspected)
 
@@ -78,16 +82,7 @@ class DockerSandbox:
     def kill_processes(self) -> int:
         if self._view is not None and self._view.may_kill:
             return self._view.kill_all()
-        before = self.processes()
-        if before:
-            kill_inside(self._target)
-            left = self.processes()
-            if left:
-                raise SandboxError(
-                    f"{len(left)} processes outlived a kill from inside (first: {left[0][:100]!r}): run"
-                    " passhat as root on the engine's host, where they can be killed from outside"
-                )
-        return len(before)
+        return self._kill_through_engine()
 
     def processes(self) -> list[str]:
         if self._view is not None and self._view.cgroup.process_folder is not None:
@@ -102,9 +97,11 @@ class DockerSandbox:
 
     def counters(self) -> Counters:
         view = self._view
-        if view is not None:
-            return read_counters(view.cgroup.version, view.cgroup.read)
-        return self._counters_inside()
+        if view is None:
+            return read_counters(*self._cgroup_inside())
+        found = read_counters(view.cgroup.version, view.cgroup.read)
+        view.require()
+        return found
 
     def changed_paths(self) -> list[PathChange]:
         with engine_errors(f"compare container {self._id[:12]} with its image"):
@@ -115,6 +112,32 @@ class DockerSandbox:
         if self._view is not None:
             self._view.close()
         remove_container(self._engine, self._id)
+
+    def _kill_through_engine(self) -> int:
+        """By a command inside, and where that leaves something, by a fresh container beside it."""
+        before = self.processes()
+        if before:
+            kill_inside(self._target)
+            if self.processes():
+                self._kill_from_beside()
+            left = self.processes()
+            if left:
+                raise SandboxError(
+                    f"{len(left)} processes outlived SIGKILL (first: {left[0][:100]!r}): remove the container,"
+                    " and run passhat as root on the engine's host, where they can be frozen first"
+                )
+        return len(before)
+
+    def _kill_from_beside(self) -> None:
+        client = self._engine.client
+        options = killer_options(self._image_id, self._id, self._labels)
+        with engine_errors(f"kill the processes of container {self._id[:12]}"):
+            answer = client.create_container_from_config(options)  # type: ignore[no-untyped-call]
+            try:
+                client.start(answer["Id"])
+                client.wait(answer["Id"], timeout=KILLER_TIMEOUT_S)
+            finally:
+                remove_container(self._engine, answer["Id"])
 
     def _is_planted(self, path: str) -> bool:
         """Whether a path is not as the image has it; asked only of links in the way of a put."""
@@ -166,9 +189,6 @@ class DockerSandbox:
         if view is not None:
             return read_memory_limit(view.cgroup.version, view.cgroup.read)
         return read_memory_limit(*self._cgroup_inside())
-
-    def _counters_inside(self) -> Counters:
-        return read_counters(*self._cgroup_inside())
 
     def _cgroup_inside(self) -> Any:
         """(version, reader) of the cgroup files that the container itself sees."""

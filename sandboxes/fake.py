@@ -48,9 +48,6 @@ def always_succeeds(sandbox: "FakeSandbox", command: Command) -> ExecResult:
     return SUCCESS
 
 
-SUCCESS = answered()
-
-
 class FakeSandbox:
     """A place in memory. `files`, `alive` (command lines), `used` and `commands` are for answers and tests.
 
@@ -227,3 +224,6 @@ def _bounded(data: bytes, limit: int | None) -> Output:
     output = BoundedOutput(limit)
     output.feed(data)
     return output.result()
+
+
+SUCCESS = answered()
