@@ -86,7 +86,7 @@ class Driver:
     def run(self, jobs: Iterable[Job]) -> None:
         """Until every job is settled, or stop or abort was called. Raises OSError when a row cannot be stored."""
         self._dispatcher.add(jobs)
-        begun_s = last_tick = self._monotonic()
+        begun_s = last_tick = self._book.progress.started_s = self._monotonic()
         self._act(self._dispatcher.tick(begun_s))
         while not self._dispatcher.done and not self._aborting:
             events = self._cluster.poll(POLL_S)

@@ -172,6 +172,7 @@ def _with_listener(
     try:
         with hands.on_signals(lambda text: listener.hear("stopping", {"message": text})):
             ended = run_sweep(frozen, root, opener, options, hear, on_driver, now)
+            listener.progress = ended.progress
     finally:
         listener.close()
     tell_hooks(frozen.config.hooks, "wave_ended", {"sweep": frozen.plan.sweep_id, "waves": list(options.waves)}, hear)

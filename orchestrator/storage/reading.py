@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from orchestrator.core.columns import SCHEMA_VERSION
 from orchestrator.storage import journal
+from orchestrator.storage.joining import replaced
 from orchestrator.storage.root import Root
 from orchestrator.storage.rows import to_table
 from orchestrator.storage.schema import trials_schema
@@ -42,7 +43,10 @@ def list_rows(root: Root, sweep_id: str | None = None) -> Listing:
     for name in names:
         found.journals += journal.segments(sweeps / name / "journal")
     open_parts = {(s.writer, s.seq) for s in found.journals}
+    gone = replaced(root)
     for path, size in root.list_files("trials", ".parquet"):
+        if path in gone:
+            continue
         match = _PART.search(path)
         if match and (match["writer"], int(match["seq"])) in open_parts:
             continue

@@ -1,0 +1,5 @@
+"""`python -m orchestrator.cli`: the same as `passhat`."""
+
+from orchestrator.cli.main import main
+
+main()

@@ -1,0 +1,114 @@
+"""Opens what a worker has on its node, from options that travel to it; and joins workers to a cluster.
+
+The only module that knows which provider, gateway and cluster stand behind the seams.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from orchestrator.agents.settings import AgentDeps, build_agent
+from orchestrator.execution.assignment import SweepFacts
+from orchestrator.execution.cluster import Cluster
+from orchestrator.execution.freeze import Frozen
+from orchestrator.execution.inline_cluster import InlineCluster
+from orchestrator.execution.trial import Place
+from orchestrator.execution.worker import Worker
+from orchestrator.storage.dimensions import read_entry
+from orchestrator.storage.root import Root
+from orchestrator.storage.sweeps import hosts_by_wave
+from sandboxes.cores import CoreAllocator
+from sandboxes.docker import DockerProvider
+from sandboxes.fake import FakeProvider
+from sandboxes.reaper import clear_cores, reap
+from sandboxes.snapshot import HostReadings
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOptions:
+    """provider: "docker" or "fake" (nothing is run; for orchestration alone). `inline`: without Ray.
+
+    `environment`: variables of the driver's environment that workers need (DOCKER_HOST, XDG_CACHE_HOME).
+    """
+
+    provider: str = "docker"
+    inline: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    core_wait_s: float = 3600.0
+
+
+def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
+    """A worker on this node. Raises EngineUnavailableError."""
+    environment = {**options.environment, **os.environ}
+    make_agent = partial(build_agent, deps=AgentDeps(host_env=environment))
+    node = socket.gethostname()
+    if options.provider == "fake":
+        fake = FakeProvider()
+        return Worker(facts, Place(fake, _no_cores, HostReadings, node), make_agent, fake.host())
+    provider = DockerProvider.from_environment(environment)
+    allocator = CoreAllocator(clean=lambda cores: clear_cores(provider.engine, cores))
+    place = Place(provider, partial(_take, allocator, options.core_wait_s), provider.readings, node)
+    return Worker(facts, place, make_agent, provider.host())
+
+
+@contextmanager
+def _take(allocator: CoreAllocator, timeout_s: float, count: int) -> Iterator[tuple[int, ...]]:
+    with allocator.take(count, timeout_s) as hold:
+        yield hold.cores
+
+
+@contextmanager
+def _no_cores(count: int) -> Iterator[tuple[int, ...]]:
+    yield tuple(range(count))
+
+
+def reap_here(options: PlaceOptions) -> int:
+    """Remove what dead owners left on this node's engine."""
+    if options.provider == "fake":
+        return 0
+    with DockerProvider.from_environment({**options.environment, **os.environ}) as provider:
+        return reap(provider.engine).count
+
+
+def cluster_opener(
+    frozen: Frozen, root: Root, options: PlaceOptions, address: str | None, cpus: int | None, facts: SweepFacts
+) -> Callable[[], Cluster]:
+    """What opens the cluster when it is known that something is to be run. Joins or starts Ray then."""
+    wanted = {k: v for k in ("DOCKER_HOST", "XDG_CACHE_HOME") if (v := os.environ.get(k))}
+    options = replace(options, environment={**wanted, **options.environment})
+
+    def open_cluster() -> Cluster:
+        if options.inline:
+            return InlineCluster(open_worker(options, facts))
+        if address is None and options.provider == "docker":
+            with DockerProvider.from_environment({**options.environment, **os.environ}) as provider:
+                provider.host()
+        from orchestrator.execution.ray_cluster import RayCluster, connect
+
+        connect(address, cpus)
+        return RayCluster(partial(open_worker, options), facts, partial(reap_here, options))
+
+    return open_cluster
+
+
+def environment_changes(root: Root, sweep_id: str, wave: int, options: PlaceOptions) -> list[str]:
+    """What of this host differs from every host of the last earlier wave, in words; empty when nothing."""
+    if wave == 0 or options.provider == "fake":
+        return []
+    earlier: dict[int, set[str]] = {}
+    for number, host_id in hosts_by_wave(root, sweep_id):
+        if number < wave:
+            earlier.setdefault(number, set()).add(host_id)
+    if not earlier:
+        return []
+    with DockerProvider.from_environment({**options.environment, **os.environ}) as provider:
+        host = provider.host()
+    known = earlier[max(earlier)]
+    if host.host_id in known:
+        return []
+    before = read_entry(root, "hosts", min(known))
+    changed = [name for name in host.__slots__ if before.get(name) != getattr(host, name)]
+    return [f"{name} was {before.get(name)!r} and is now {getattr(host, name)!r}" for name in changed]
