@@ -50,9 +50,7 @@ def image_of(folder: Path, parsed: TaskFile, compose: Path | None) -> ImageSourc
             )
         return ImageSource(reference=table.docker_image, build_timeout_s=table.build_timeout_sec)
     if dockerfile.is_file():
-        wheels = parsed.passhat.wheels if parsed.passhat else None
-        if wheels is not None and not (dockerfile.parent / wheels).is_file():
-            raise refuse(file, "passhat.wheels", wheels, f"there is no such file in {dockerfile.parent}")
+        wheels = _wheels(parsed, dockerfile.parent.resolve(), file)
         return ImageSource(
             dockerfile_dir=str(dockerfile.parent.resolve()),
             wheels=wheels,
@@ -63,6 +61,15 @@ def image_of(folder: Path, parsed: TaskFile, compose: Path | None) -> ImageSourc
     raise TaskError(
         f"{file}: there is neither environment/Dockerfile nor the key 'environment.docker_image': give one"
     )
+
+
+def _wheels(parsed: TaskFile, context: Path, file: Path) -> str | None:
+    named = parsed.passhat.wheels if parsed.passhat else None
+    if named is None:
+        return None
+    if not (context / named).is_file():
+        raise refuse(file, "passhat.wheels", named, f"there is no such file in {context}")
+    return str(context / named)
 
 
 def image_of_service(compose: Path, service: str, build_timeout_s: float) -> ImageSource:

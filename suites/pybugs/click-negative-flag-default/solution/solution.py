@@ -1,0 +1,23 @@
+"""A true default stands for the flag's value only where the flag is no boolean."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+# (module, where, what stands there then, how often)
+EDITS = [
+    (
+        "click.core",
+        r"(if value is True and self\.is_flag):",
+        r"\1 and not self.is_bool_flag:",
+        1,
+    ),
+]
+
+for module, where, then, times in EDITS:
+    file = Path(importlib.util.find_spec(module).origin)
+    text, found = re.subn(where, then, file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if found != times:
+        sys.exit(f"{file}: expected {times} places to change, found {found}")
+    file.write_text(text, encoding="utf-8")

@@ -1,0 +1,24 @@
+"""A comma is written only when a key was written since the last one."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+# (module, where, what stands there then, how often)
+EDITS = [
+    (
+        "tomlkit.items",
+        r"(?<=\n)( *)(buf \+= v\.as_string\(\)\n\n\s+continue)",
+        r"""\1emitted_key = emitted_key and "," not in v.as_string()
+\1\2""",
+        1,
+    ),
+]
+
+for module, where, then, times in EDITS:
+    file = Path(importlib.util.find_spec(module).origin)
+    text, found = re.subn(where, then, file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if found != times:
+        sys.exit(f"{file}: expected {times} places to change, found {found}")
+    file.write_text(text, encoding="utf-8")
