@@ -1,0 +1,84 @@
+"""What a figure of the report is: a chart, what it estimates, a table of the same numbers and words for them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+PALETTE = ("#2f7ed8", "#e4572e", "#1b9e77", "#9467bd", "#d69f00", "#17a2b8", "#c2527e", "#7f7f7f", "#8c6d31", "#5254a3")
+MOST_ARMS = 10
+MOST_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers as text; `left_out` rows stand in the summary's files only."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure. `spec` is None where there is nothing to draw, and `note` says why."""
+
+    key: str
+    title: str
+    spec: Mapping[str, object] | None
+    sentence: str
+    words: str
+    table: Table
+    note: str = ""
+
+
+def spec(chart: alt.TopLevelMixin) -> Mapping[str, object]:
+    """A chart as plain JSON values, sizes left to the page."""
+    found: dict[str, object] = chart.to_dict()
+    found.pop("config", None)
+    return found
+
+
+def data(rows: Sequence[Mapping[str, object]]) -> alt.Data:
+    """Rows as inline data."""
+    return alt.Data(values=[dict(row) for row in rows])
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table of at most MOST_ROWS rows."""
+    shown = tuple(tuple(cell(value) for value in row) for row in rows[:MOST_ROWS])
+    return Table(tuple(heads), shown, max(0, len(rows) - MOST_ROWS))
+
+
+def cell(value: object) -> str:
+    """A value as a reader sees it; unknown is a dash."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.3g}" if value and (abs(value) < 0.01 or abs(value) >= 1e5) else f"{value:.3f}".rstrip("0").rstrip(".")
+    return str(value)
+
+
+def percent(value: float | None) -> str:
+    """A share in percent."""
+    return "–" if value is None else f"{100 * value:.1f}%"
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval in percent."""
+    return "–" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}%"
+
+
+def empty(key: str, title: str, why: str) -> Figure:
+    """A figure that cannot be drawn, and why."""
+    return Figure(key, title, None, "", why, Table((), ()), why)
+
+
+def share_axis(title: str) -> alt.Axis:
+    return alt.Axis(format="%", title=title)
+
+
+def colour(field: str = "arm", domain: Sequence[str] | None = None) -> alt.Color:
+    """Arms in one palette, the same arm in the same colour in every figure."""
+    scale = alt.Scale(domain=list(domain), range=list(PALETTE)) if domain else alt.Scale(range=list(PALETTE))
+    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(title=None, orient="top", columns=2, labelLimit=260))
