@@ -17,7 +17,7 @@ from aiohttp import web
 from orchestrator.models.ledger import Account, Ledger, RefusedError
 from orchestrator.models.limiting import REFUSALS, AdaptiveLimit
 from orchestrator.models.metering import UsageScanner
-from orchestrator.models.recording import Player, Recorder, RecordingError, Store
+from orchestrator.models.recording import REMOVED, Player, Recorder, RecordingError, Store
 from orchestrator.models.script_server import ATTEMPT_HEADER
 
 MAX_REQUEST_BYTES = 64_000_000
@@ -226,16 +226,16 @@ class Passage:
         broken = False
         try:
             async for chunk in answer.content.iter_any():
-                clean = chunk.replace(key, b"[removed]") if key in chunk else chunk
-                if streaming:
-                    self.scanner.feed(clean)
                 if self._recorder is not None or not streaming:
-                    self._kept += clean
-                await self._response.write(clean)
+                    self._kept += chunk
+                if streaming:
+                    self.scanner.feed(chunk)
+                    await self._response.write(chunk.replace(key, REMOVED) if key in chunk else chunk)
         except (aiohttp.ClientError, TimeoutError):
             broken = True
         if not streaming:
             self.scanner.whole(bytes(self._kept))
+            await self._response.write(bytes(self._kept).replace(key, REMOVED))
         if self._recorder is not None:
             again = answer.headers.get("retry-after")
             kept = bytes(self._kept)

@@ -28,6 +28,7 @@ class Fault(_Model):
 
     kind: Literal["status", "cut", "reset", "error_event", "hang", "html", "encoding"]
     status: int = 500
+    message: str | None = None
     times: int = 1_000_000
     retry_after_s: float | None = None
     delay_s: float = 3600.0

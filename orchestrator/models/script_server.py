@@ -165,7 +165,7 @@ def error_response(status: int, message: str, retry_after_s: float | None = None
 
 async def plain_fault(fault: Fault) -> web.Response:
     if fault.kind == "status":
-        return error_response(fault.status, f"scripted {fault.status}", fault.retry_after_s)
+        return error_response(fault.status, fault.message or f"scripted {fault.status}", fault.retry_after_s)
     if fault.kind == "hang":
         await asyncio.sleep(fault.delay_s)
         return error_response(500, "the script hung")
