@@ -146,12 +146,12 @@ def bca(result: Bootstrap, level: float = 0.95) -> tuple[Interval, ...]:
 
     >>> run = bootstrap([0.0, 0.5, 1.0, 1.0], rng=np.random.default_rng(1))
     >>> [(i.low, i.high) for i in bca(run)]
-    [(0.125, 1.0)]
+    [(0.0, 0.875)]
     """
     tail = (1 - checked_level(level)) / 2
-    # A tie is half below: replicates of a mean of few tasks often equal the estimate, up to rounding.
-    close = np.isclose(result.replicates, result.estimates, rtol=1e-12, atol=1e-12)
-    below = ((result.replicates < result.estimates) & ~close).sum(axis=0) + 0.5 * close.sum(axis=0)
+    # Strictly below, as in Efron and Tibshirani 1993 (14.14); the margin keeps rounding from breaking ties.
+    margin = 1e-12 * np.maximum(1.0, np.abs(result.estimates))
+    below = (result.replicates < result.estimates - margin).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.clip(below / np.isfinite(result.replicates).sum(axis=0), 0.0, 1.0)
         bias = ndtri(share)
