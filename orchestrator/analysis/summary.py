@@ -1,5 +1,164 @@
-"""The aggregation: rows to cells to tables of numbers."""
+"""The aggregation: rows of any number of results folders to one summary. Deterministic for a seed."""
 
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+
+from orchestrator.analysis.arms import arm_rows, curve_rows, resample, task_rows, variance_rows
+from orchestrator.analysis.cells import read_cells
+from orchestrator.analysis.conditions import cost_rows, day_rows, resource_rows
+from orchestrator.analysis.context import Policies, Settings, SuiteCells
+from orchestrator.analysis.families import adjusted
+from orchestrator.analysis.grouping import Grouped, Partitioner
+from orchestrator.analysis.integrity import Finding, RowCheck, check_profiles, check_rows, read_profiles, read_task_digests
+from orchestrator.analysis.judging import judge_rows, read_judgements
+from orchestrator.analysis.outcomes import read_runs, run_rows, run_summary_rows
+from orchestrator.analysis.pairs import all_pairs
+from orchestrator.analysis.completeness import check_cells
 from orchestrator.analysis.quick import QuickRow, quick_table
+from orchestrator.analysis.rows import RowFile, RowsError, row_files
+from orchestrator.analysis.select import Selection, parse_selection
+from orchestrator.analysis.tables import CostRow, Provenance, Summary
+from orchestrator.analysis.usage import Spread, read_usage
+from orchestrator.core.columns import SCHEMA_VERSION
 
-__all__ = ["QuickRow", "quick_table"]
+__all__ = ["Loaded", "QuickRow", "aggregate", "load_cells", "quick_table", "summarise"]
+
+Usage = dict[tuple[object, ...], dict[str, Spread]]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What statistics start from: cells, what rows have in common, and what is wrong with them."""
+
+    roots: tuple[str, ...]
+    files: tuple[RowFile, ...]
+    cells: Grouped
+    profiles: Grouped
+    check: RowCheck
+    findings: tuple[Finding, ...]
+    selection: Selection = field(default=Selection(()))
+
+    @property
+    def policies(self) -> Policies:
+        return Policies.of(self.profiles)
+
+
+def load_cells(
+    roots: Sequence[str], *, selection: Selection | None = None, map_partitions: Partitioner | None = None
+) -> Loaded:
+    """Check all rows, leave out what must be left out, and reduce the rest to cells.
+
+    Raises RowsError where there is no row, or none is selected.
+    """
+    files = row_files(roots)
+    check = check_rows(files)
+    cells = read_cells(files, excluded=check.excluded, map_partitions=map_partitions)
+    profiles = read_profiles(files, map_partitions=map_partitions)
+    digests = read_task_digests(files, map_partitions=map_partitions)
+    assert profiles is not None and digests is not None
+    findings = [*check.findings, *check_profiles(profiles, digests)]
+    chosen = selection or Selection(())
+    cells = chosen.apply(cells) if chosen.conditions else cells
+    findings += check_cells(cells, roots)
+    return Loaded(tuple(roots), tuple(files), cells, profiles, check, tuple(findings), chosen)
+
+
+def aggregate(
+    roots: Sequence[str],
+    settings: Settings | None = None,
+    *,
+    selection: str | Sequence[str] = (),
+    map_partitions: Partitioner | None = None,
+) -> Summary:
+    """The summary of results folders. `map_partitions` spreads the reading; the result is the same bit for bit.
+
+    Raises RowsError, in one sentence, where nothing can be said.
+    """
+    loaded = load_cells(roots, selection=parse_selection(selection), map_partitions=map_partitions)
+    return summarise(loaded, settings or Settings(), map_partitions=map_partitions)
+
+
+def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner | None = None) -> Summary:
+    """All tables of loaded cells."""
+    excluded = loaded.check.excluded
+    usage: Usage = read_usage(loaded.files, excluded=excluded)
+    runs = read_runs(loaded.files, settings.rule, excluded=excluded, map_partitions=map_partitions)
+    judged = read_judgements(loaded.files, excluded=excluded, map_partitions=map_partitions)
+    assert runs is not None
+    runs = runs.where(_same_fields(loaded.selection, runs))
+    summary = Summary(_provenance(loaded, settings))
+    for part in _suites(loaded, settings, usage):
+        summary = _joined(summary, part)
+    summary = replace(
+        summary,
+        runs=tuple(run_rows(runs)),
+        run_summaries=tuple(run_summary_rows(runs, settings)),
+        judges=tuple(judge_rows(judged, loaded, settings)) if judged is not None else (),
+        integrity=loaded.findings,
+        comparisons=adjusted(summary.comparisons, settings),
+    )
+    if all(row.number.estimate is None for row in summary.arms):
+        raise RowsError(f"No trial of {', '.join(loaded.roots)} counts under the rule {settings.rule}: no score can be given.")
+    return summary
+
+
+def _same_fields(selection: Selection, grouped: Grouped) -> "object":
+    kept = tuple((name, values) for name, values in selection.conditions if name in grouped.keys)
+    return Selection(kept).mask(grouped)
+
+
+def _suites(loaded: Loaded, settings: Settings, usage: Usage) -> Iterator[Summary]:
+    policies = loaded.policies
+    for (name,), cells in loaded.cells.groups(["suite"]):
+        suite = SuiteCells.of(str(name), cells, settings.rule)
+        if not suite.n.any():
+            continue
+        shared = resample(suite, settings)
+        costs: tuple[CostRow, ...] = tuple(cost_rows(suite, shared, usage, policies, settings))
+        yield Summary(
+            _provenance(loaded, settings),
+            arms=tuple(arm_rows(suite, shared, policies, settings)),
+            curves=tuple(curve_rows(suite, shared, policies, settings)),
+            tasks=tuple(task_rows(suite)),
+            variance=tuple(variance_rows(suite)),
+            days=tuple(day_rows(suite, policies, settings)),
+            comparisons=tuple(all_pairs(suite, loaded, settings)),
+            resources=tuple(resource_rows(suite, policies, settings)),
+            costs=costs,
+        )
+
+
+def _joined(first: Summary, second: Summary) -> Summary:
+    names = ("arms", "curves", "tasks", "variance", "days", "factors", "comparisons", "resources", "costs")
+    return replace(first, **{name: getattr(first, name) + getattr(second, name) for name in names})
+
+
+def _provenance(loaded: Loaded, settings: Settings) -> Provenance:
+    days = [str(day) for day in loaded.cells.keys["day"].present()]
+    told = repr((loaded.check.data_hash, str(loaded.selection), settings, SCHEMA_VERSION, _version()))
+    return Provenance(
+        hashlib.sha256(told.encode()).hexdigest()[:16],
+        loaded.roots,
+        loaded.check.rows,
+        len(loaded.cells),
+        loaded.check.data_hash,
+        settings.seed,
+        str(settings.rule),
+        settings.replicates,
+        _version(),
+        SCHEMA_VERSION,
+        days[0],
+        days[-1],
+        str(loaded.selection),
+    )
+
+
+def _version() -> str:
+    try:
+        return version("passhat")
+    except PackageNotFoundError:
+        return "unknown"
+
+

@@ -1,0 +1,197 @@
+"""Two groups of cells paired by task: what may be compared, what must be marked, and the differences."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orchestrator.analysis.cells import passes, trials
+from orchestrator.analysis.context import Floats, Settings, Whole
+from orchestrator.analysis.estimand import Estimand, Number, undefined
+from orchestrator.analysis.grouping import Grouped
+from orchestrator.analysis.rows import RowsError
+from orchestrator.analysis.tables import ComparisonRow
+from orchestrator.core.status import ScoringRule
+from orchestrator.stats.paired import Paired, paired_pass, paired_score
+
+MUST_MATCH = ("suite_digest", "grader", "judge_version", "retry_max", "timeout_multiplier")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison: sums by task. attempts: all of them, which cost is spent on."""
+
+    label: str
+    suite: str
+    tasks: tuple[str, ...]
+    clusters: tuple[str | None, ...]
+    n: Whole
+    c: Whole
+    score: Floats
+    score_sq: Floats
+    cost: Floats
+    cost_known: bool
+    resources: tuple[str, ...]
+    snapshots: frozenset[object]
+    days: tuple[str, ...]
+
+    @classmethod
+    def of(cls, label: str, cells: Grouped, rule: ScoringRule) -> "Side":
+        """Tasks with a verdict only; the others are told apart by `without_verdict`."""
+        by_task = cells.regroup(["task", "task_cluster"])
+        n = trials(by_task, rule)
+        attempts, known = by_task.measure("attempts"), by_task.measure("cost_known")
+        keep = n > 0
+        chosen = by_task.where(keep)
+        return cls(
+            label,
+            ", ".join(str(value) for value in cells.keys["suite"].present()),
+            tuple(str(task) for task in chosen.keys["task"].decode()),
+            tuple(None if value is None else str(value) for value in chosen.keys["task_cluster"].decode()),
+            n[keep],
+            passes(chosen),
+            chosen.measure("score_sum").astype(float),
+            chosen.measure("score_sumsq").astype(float),
+            chosen.measure("cost_sum").astype(float),
+            bool(np.all(attempts[keep] == known[keep])),
+            tuple(str(value) for value in cells.keys["resources"].present()),
+            frozenset(cells.keys["snapshot_id"].present()),
+            tuple(str(value) for value in cells.keys["day"].present()),
+        )
+
+    def on(self, tasks: Sequence[str]) -> "Side":
+        place = {task: index for index, task in enumerate(self.tasks)}
+        index = np.array([place[task] for task in tasks], dtype=np.int64)
+        clusters = tuple(self.clusters[i] for i in index.tolist())
+        return replace(
+            self, tasks=tuple(tasks), clusters=clusters, n=self.n[index], c=self.c[index], score=self.score[index],
+            score_sq=self.score_sq[index], cost=self.cost[index],
+        )  # fmt: skip
+
+
+def mismatches(first: Side, second: Side, profiles: tuple[Grouped, Grouped] | None) -> list[str]:
+    """What differs between the sides besides what is compared, one sentence each: reasons to refuse."""
+    found = []
+    only = sorted(set(first.tasks) ^ set(second.tasks))
+    if only:
+        found.append(
+            f"{len(only)} tasks have verdicts on one side only ({', '.join(only[:4])}{', ...' if len(only) > 4 else ''})"
+        )
+    known = [{s for s in side.snapshots if s is not None} for side in (first, second)]
+    if known[0] and known[1] and not known[0] & known[1]:
+        found.append("no environment snapshot is shared, so the machines or images differ")
+    for column in MUST_MATCH if profiles else ():
+        values = [set(profile.keys[column].present()) for profile in profiles or ()]
+        if values[0] != values[1]:
+            told = [", ".join(sorted(str(v)[:12] for v in value)) for value in values]
+            found.append(f"{column} is {told[0]} on one side and {told[1]} on the other")
+    return found
+
+
+def compare_sides(
+    first: Side,
+    second: Side,
+    settings: Settings,
+    policy: str,
+    *,
+    profiles: tuple[Grouped, Grouped] | None = None,
+    anyway: bool = False,
+    strict: bool = True,
+    ks: Sequence[int] = (),
+) -> Iterator[ComparisonRow]:
+    """Differences, second less first, on the tasks both sides have: pass@1, pass@k and pass^k, score and cost.
+
+    With `strict`, raises RowsError for sides that do not match unless `anyway`; then every row carries the marks.
+    """
+    wrong = mismatches(first, second, profiles)
+    if wrong and strict and not anyway:
+        raise RowsError(
+            f"{first.label} and {second.label} were to be compared, but {'; '.join(wrong)}: choose sides that match, or "
+            "add --anyway to compare the tasks they share, marked."
+        )
+    shared = sorted(set(first.tasks) & set(second.tasks))
+    if not shared:
+        raise RowsError(f"{first.label} and {second.label} share no task with a verdict: nothing can be paired.")
+    marks = list(wrong)
+    if first.resources != second.resources:
+        marks.append(f"resource settings differ ({', '.join(first.resources)} against {', '.join(second.resources)})")
+    a, b = first.on(shared), second.on(shared)
+    for statistic, k, found in _statistics(a, b, settings, ks):
+        yield _row(a, b, statistic, k, found, settings, policy, "; ".join(marks))
+
+
+def _statistics(a: Side, b: Side, settings: Settings, ks: Sequence[int]) -> Iterator[tuple[str, int | None, Paired]]:
+    cluster = _clusters(a)
+    rng = settings.rng("compare", a.label, b.label)
+    level = settings.level
+    yield "pass@1", 1, paired_pass(a.n, a.c, b.n, b.c, 1, rng=rng, cluster=cluster, level=level)
+    largest = int(min(a.n.min(), b.n.min(), settings.k_max))
+    for k in ks or ((largest,) if largest > 1 else ()):
+        if k == 1:
+            continue
+        for kind, sign in (("pass@k", "pass@"), ("pass^k", "pass^")):
+            found = paired_pass(a.n, a.c, b.n, b.c, k, kind, rng=rng, cluster=cluster, level=level)  # type: ignore[arg-type]
+            yield f"{sign}{k}", k, found
+    if np.any(np.abs(a.score - a.c) > 1e-9) or np.any(np.abs(b.score - b.c) > 1e-9):
+        yield "score", None, paired_score(a.n, a.score, b.n, b.score, rng=rng, cluster=cluster, level=level)
+    if a.cost_known and b.cost_known:
+        found = paired_score(a.n, a.cost, b.n, b.cost, rng=rng, cluster=cluster, level=level, statistic="cost per trial")
+        yield "cost per trial", None, found
+
+
+def _clusters(side: Side) -> np.ndarray | None:
+    names = [c if c is not None else f"task {t}" for c, t in zip(side.clusters, side.tasks, strict=True)]
+    return np.array(names) if len(set(names)) < len(names) else None
+
+
+def _row(
+    a: Side, b: Side, statistic: str, k: int | None, found: Paired, settings: Settings, policy: str, marks: str
+) -> ComparisonRow:
+    n = np.minimum(a.n, b.n)
+    days = sorted({*a.days, *b.days})
+    about = Estimand(
+        f"difference in {statistic}", k, int(n.min()), float(np.median(n)), int(n.max()), len(n),
+        "task" if _clusters(a) is None else "task cluster", "tasks like these", str(settings.rule), policy,
+        len({s for s in a.snapshots | b.snapshots if s is not None}),
+        " against ".join(dict.fromkeys([", ".join(a.resources), ", ".join(b.resources)])), len(days), days[0], days[-1],
+    )  # fmt: skip
+    gap = found.difference
+    number = (
+        Number(gap.value, gap.low, gap.high, gap.level, "CR2 with t, paired by task", None, gap.reason)
+        if gap is not None and gap.value is not None
+        else undefined(found.reason or "undefined")
+    )
+    p_value = found.test.p if found.test else None
+    verdict = judgement(number, p_value, settings, money=statistic.startswith("cost"))
+    return ComparisonRow(
+        a.label, b.label, a.suite, statistic, number, p_value, None, "", found.helped or 0, found.hurt or 0, found.tied or 0,
+        found.correlation, verdict, marks, about, _sentence(a, b, statistic, number, p_value, found, verdict),
+    )  # fmt: skip
+
+
+def judgement(number: Number, p_value: float | None, settings: Settings, *, money: bool = False) -> str:
+    """higher, lower, equivalent within the margin, or undecided; never "no difference" for want of proof."""
+    if number.low is None or number.high is None or number.estimate is None or p_value is None:
+        return "undecided"
+    if p_value < 1 - settings.level and (number.low > 0 or number.high < 0):
+        return "higher" if number.estimate > 0 else "lower"
+    if not money and -settings.margin < number.low and number.high < settings.margin:
+        return f"equivalent within {100 * settings.margin:g} points"
+    return "undecided"
+
+
+def _sentence(
+    a: Side, b: Side, statistic: str, number: Number, p_value: float | None, found: Paired, verdict: str
+) -> str:
+    if number.estimate is None:
+        return f"{b.label} less {a.label}, {statistic}: cannot be given; {number.reason}."
+    money = statistic.startswith("cost")
+    size = f"{number.estimate:+.4g} USD" if money else f"{100 * number.estimate:+.1f} points"
+    limits = "no interval"
+    if number.low is not None and number.high is not None:
+        limits = f"{number.low:+.4g} to {number.high:+.4g}" if money else f"{100 * number.low:+.1f} to {100 * number.high:+.1f}"
+    told = "" if p_value is None else f", sign-flip p = {p_value:.3g}"
+    return (
+        f"{statistic} of {b.label} less {a.label} on {len(a.tasks)} shared tasks: {size} ({limits}{told}); "
+        f"{found.helped or 0} tasks higher, {found.hurt or 0} lower, {found.tied or 0} equal: {verdict}."
+    )

@@ -1,0 +1,58 @@
+"""Which arms of a suite are compared in a summary: all pairs of few arms, else each with the best and its kin."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orchestrator.analysis.context import Settings, SuiteCells
+from orchestrator.analysis.contrasts import Side, compare_sides
+from orchestrator.analysis.grouping import Grouped
+from orchestrator.analysis.rows import RowsError
+from orchestrator.analysis.tables import ArmName, ComparisonRow
+
+if TYPE_CHECKING:
+    from orchestrator.analysis.summary import Loaded
+
+
+def all_pairs(suite: SuiteCells, loaded: "Loaded", settings: Settings) -> Iterator[ComparisonRow]:
+    """Differences of the chosen pairs, marked where sides do not match; a pair without a shared task is left out."""
+    policies = loaded.policies
+    sides: dict[int, Side] = {}
+    profiles: dict[int, Grouped] = {}
+    for first, second in chosen_pairs(suite, settings):
+        for arm in (first, second):
+            if arm not in sides:
+                sides[arm] = Side.of(suite.arms[arm].label, suite.cells[arm], settings.rule)
+                profiles[arm] = profile_of(loaded.profiles, suite.arms[arm])
+        told = policies.sentence(suite.arms[second])
+        try:
+            yield from compare_sides(
+                sides[first], sides[second], settings, told, profiles=(profiles[first], profiles[second]), strict=False
+            )
+        except RowsError:
+            continue
+
+
+def chosen_pairs(suite: SuiteCells, settings: Settings) -> list[tuple[int, int]]:
+    """The family of comparisons, fixed before any difference is looked at except for which arm is best."""
+    known = [a for a in range(len(suite.arms)) if suite.n[:, a].any()]
+    if len(known) <= settings.all_pairs_at_most:
+        return list(combinations(known, 2))
+    rates = {a: float(np.mean(suite.c[suite.n[:, a] > 0, a] / suite.n[suite.n[:, a] > 0, a])) for a in known}
+    best = max(known, key=lambda a: (rates[a], -a))
+    pairs = {(min(best, a), max(best, a)) for a in known if a != best}
+    for a, b in combinations(known, 2):
+        if (suite.arms[a].agent, suite.arms[a].lane) == (suite.arms[b].agent, suite.arms[b].lane):
+            pairs.add((a, b))
+    return sorted(pairs)
+
+
+def profile_of(profiles: Grouped, arm: ArmName) -> Grouped:
+    """The profile rows of one arm."""
+    mask = np.ones(len(profiles), dtype=bool)
+    for name in ("suite", "agent", "resources", "lane"):
+        wanted = getattr(arm, name)
+        mask &= profiles.keys[name].mask(lambda value, wanted=wanted: str(value) == wanted)  # type: ignore[misc]
+    return profiles.where(mask)
