@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from orchestrator.models.transcript import Event, searchable
 
 
+class PatternError(ValueError):
+    """Something that is no pattern; the message is what a person reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """What is searched where (roles of transcript.searchable), and what a hit may mean."""
@@ -79,11 +83,11 @@ READY: Mapping[str, Pattern] = {
 
 
 def own_pattern(expression: str) -> Pattern:
-    """A pattern given on the command line, searched everywhere. Raises ValueError."""
+    """A pattern given on the command line, searched everywhere. Raises PatternError."""
     try:
         compiled = re.compile(expression, re.MULTILINE)
     except re.error as error:
-        raise ValueError(f"{expression!r} is not a regular expression: {error}") from None
+        raise PatternError(f"{expression!r} is not a regular expression: {error}") from None
     return Pattern(expression, "", compiled, ("system", "user", "assistant", "tool", "thinking", "call", "harness"))
 
 

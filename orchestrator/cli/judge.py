@@ -1,0 +1,140 @@
+"""`passhat judge`: grade stored transcripts with a model, and check the judge against tests or people."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from orchestrator.models.judgements import Grade
+    from orchestrator.models.judging import Scale
+    from orchestrator.storage.root import Root
+
+app = typer.Typer(no_args_is_help=True, help="Grade stored attempts with a model, and calibrate that judge.")
+
+Results = Annotated[str, typer.Argument(help="A results root.")]
+Rubric = Annotated[Path, typer.Option(help="A text file with the rubric.")]
+Model = Annotated[str, typer.Option(help="The judge's model.")]
+Version = Annotated[str, typer.Option("--rubric-version", help="The rubric's version.")]
+Points = Annotated[str | None, typer.Option(help="A scale low-high:passing, e.g. 1-5:4; without one: pass or fail.")]
+Sweep = Annotated[str | None, typer.Option(help="Only this sweep, by id.")]
+
+
+@app.command("run")
+def run_command(
+    results: Results,
+    rubric: Rubric,
+    model: Model,
+    rubric_version: Version = "1",
+    points: Points = None,
+    sweep: Sweep = None,
+    times: Annotated[int, typer.Option(min=1, help="Grades per attempt; 2 or more show the judge's own noise.")] = 1,
+    upstream: Annotated[str | None, typer.Option(help="The API; without it, the real one.")] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
+) -> None:
+    """Grade every attempt that has a verdict and a transcript; what is graded already stays as it is.
+
+    Example: passhat judge run results --rubric quality.md --model claude-haiku-4-5 --times 2
+    """
+    from orchestrator.models.judging import JudgeSettings, judge_version
+    from orchestrator.storage.root import Root
+
+    scale, settings, text = parse_points(points), JudgeSettings(model), rubric.read_text(encoding="utf-8")
+    version = judge_version(settings, text, rubric_version, scale)
+    root = Root(results)
+    done = {(grade.attempt_id, grade.n) for grade in _grades(root, version)}
+    rows = [row for row in _rows(root, sweep) if row["transcript_uri"]]
+    wanted = [(row, n) for n in range(times) for row in rows if (row["attempt_id"], n) not in done]
+    typer.echo(f"judge {version}: {len(wanted)} grades to give, {len(done)} there already")
+    if wanted:
+        _grade(root, wanted, settings, text, rubric_version, scale, upstream, budget_usd)
+
+
+@app.command("list")
+def list_command(results: Results) -> None:
+    """The judges whose grades are stored. Example: passhat judge list results"""
+    from orchestrator.storage.root import Root
+
+    found: dict[str, list[Grade]] = {}
+    for grade in _grades(Root(results), None):
+        found.setdefault(grade.judge_version, []).append(grade)
+    for version, grades in sorted(found.items()):
+        unclear = sum(grade.passed is None for grade in grades)
+        typer.echo(
+            f"{version}: {len(grades)} grades of {len({g.attempt_id for g in grades})} attempts, {unclear} unclear"
+        )
+
+
+def parse_points(points: str | None) -> "Scale":
+    """A scale as it is given on the command line."""
+    import re
+
+    from orchestrator.models.judging import JudgeSettingsError, Scale
+
+    if points is None:
+        return Scale()
+    match = re.fullmatch(r"(\d+)-(\d+):(\d+)", points)
+    if match is None:
+        raise JudgeSettingsError(f"--points {points}: write it as low-high:passing, e.g. 1-5:4")
+    low, high, passing = (int(part) for part in match.groups())
+    return Scale(low, high, passing)
+
+
+def _grade(
+    root: "Root",
+    wanted: "list[tuple[dict[str, object], int]]",
+    settings: object,
+    rubric: str,
+    rubric_version: str,
+    scale: "Scale",
+    upstream: str | None,
+    budget_usd: float | None,
+) -> None:
+    import os
+    import time
+
+    from orchestrator.models.client import Clock, Meter, ModelClient, RetryPolicy
+    from orchestrator.models.failures import ModelFailureError
+    from orchestrator.models.gateway import API_URL, Gateway, GatewayConfig
+    from orchestrator.models.judge import grade_once
+    from orchestrator.models.judgements import grade_of, material
+    from orchestrator.models.judging import JudgeSettings
+    from orchestrator.models.prices import builtin_prices
+    from orchestrator.models.transcript import read_transcript
+    from suites.judging import JudgeQuestion
+
+    assert isinstance(settings, JudgeSettings)
+    key = os.environ.get("ANTHROPIC_API_KEY") or ("scripted" if upstream else None)
+    config = GatewayConfig(upstream=upstream or API_URL, sweep_budget_usd=budget_usd)
+    with Gateway(config, key) as gateway:
+        endpoint = gateway.register("judge")
+        clock = Clock(time.monotonic, time.sleep)
+        with ModelClient(endpoint, RetryPolicy(), Meter(builtin_prices(), settings.model), clock) as client:
+            for row, n in wanted:
+                name = str(row["transcript_uri"])
+                instruction, said = material(read_transcript(root.read(name), name))
+                question = JudgeQuestion(rubric, rubric_version, instruction, said, {})
+                try:
+                    graded = grade_once(client, settings, question, scale)
+                except ModelFailureError as failure:
+                    typer.echo(f"stopped: {failure}", err=True)
+                    raise typer.Exit(1) from None
+                grade = grade_of(str(row["attempt_id"]), n, graded)
+                root.write(grade.name, grade.data(), durable=False)
+            cost = client.meter.cost_usd
+            typer.echo(f"graded {len(wanted)}, cost {'unknown' if cost is None else f'{cost:.4f} USD'}")
+
+
+def _rows(root: "Root", sweep: str | None) -> list[dict[str, object]]:
+    from orchestrator.storage.reading import scan
+
+    columns = ["attempt_id", "task", "task_cluster", "arm", "passed", "final", "transcript_uri"]
+    rows = [row for table in scan(root, columns, sweep) for row in table.to_pylist()]
+    return sorted((row for row in rows if row["passed"] is not None), key=lambda row: str(row["attempt_id"]))
+
+
+def _grades(root: "Root", version: str | None) -> "list[Grade]":
+    from orchestrator.models.judgements import folder_of, parse_grade
+
+    folder = "judgements" if version is None else folder_of(version)
+    return [parse_grade(root.read(name)) for name, _ in root.list_files(folder, ".json")]

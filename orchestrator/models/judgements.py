@@ -1,0 +1,80 @@
+"""Grades given afterwards, kept beside the rows they are about: one small file each, keyed by attempt id.
+
+    judgements/<digest of the judge's version>/<attempt id>.<n>.json
+
+A grade is written once; grading again with the same judge only adds what is missing. Knows no storage: it
+is given functions to read and write.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from orchestrator.models.judge import Graded
+from orchestrator.models.transcript import Event, render
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The n-th grade of one attempt by one judge. `passed` None: the verdict was not readable."""
+
+    attempt_id: str
+    judge_version: str
+    n: int
+    passed: bool | None
+    score: float | None
+    verdict: str
+    cost_usd: float | None
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{folder_of(self.judge_version)}/{self.attempt_id}.{self.n}.json"
+
+    def data(self) -> bytes:
+        return json.dumps(asdict(self), ensure_ascii=False).encode()
+
+
+def folder_of(version: str) -> str:
+    """Where a judge's grades are."""
+    return f"judgements/{hashlib.sha256(version.encode()).hexdigest()[:16]}"
+
+
+def grade_of(attempt_id: str, n: int, graded: Graded) -> Grade:
+    said = graded.judgement
+    return Grade(
+        attempt_id, graded.version, n, said.passed, said.score, said.verdict, graded.cost_usd, graded.text[:20_000]
+    )
+
+
+def parse_grade(data: bytes) -> Grade:
+    """Raises ValueError for a file that is no grade."""
+    value = json.loads(data)
+    if not isinstance(value, dict):
+        raise ValueError("not a grade")
+    try:
+        return Grade(**value)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def material(events: Iterable[Event]) -> tuple[str, str]:
+    """(instruction, what the agent said and did) for a judge: nothing of the arm, nothing of the harness."""
+    listed = [event for event in events if event.role not in ("harness", "system")]
+    instruction = next((event.content for event in listed if event.role == "user"), "")
+    rest = [event for event in listed if event.role != "user" or event.name == "simulated_user"]
+    return instruction, "\n".join(render(rest, 8000))
+
+
+def first_grades(grades: Iterable[Grade]) -> dict[str, Grade]:
+    """The first grade of each attempt."""
+    return {grade.attempt_id: grade for grade in sorted(grades, key=lambda g: (g.attempt_id, -g.n))}
+
+
+def pairs(grades: Mapping[str, Grade], labels: Mapping[str, bool]) -> Iterator[tuple[str, bool, bool]]:
+    """(attempt, what the judge says, what is known) where both are there."""
+    for attempt, known in labels.items():
+        grade = grades.get(attempt)
+        if grade is not None and grade.passed is not None:
+            yield attempt, grade.passed, known
