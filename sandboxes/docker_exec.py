@@ -20,6 +20,8 @@ from sandboxes.output import Demultiplexer
 
 POLL_S = 1.0
 AFTERMATH_S = 30.0
+NOTING_S = 1.0
+KILLED = 137
 NOT_STARTED = (126, 127)
 RUNTIME_NAMES = ("PATH", "HOSTNAME", "TERM")
 NO_HOME = "/nonexistent"
@@ -137,12 +139,28 @@ def _result(target: ExecTarget, exec_id: str, output: Demultiplexer, duration_s:
     state = _await_exit(target, exec_id)
     code = int(state["ExitCode"])
     stdout, stderr = output.stdout.result(), output.stderr.result()
-    if not state.get("Pid") or code == 137:
+    if not state.get("Pid"):
         target.engine.require_running(target.container_id)
+    if code == KILLED:
+        _require_still_running(target)
     if not state.get("Pid") and code in NOT_STARTED:
         words = b"".join((stdout.data, stderr.data)).strip() + b"\n"
         return ExecResult(code, Output(), Output(head=words), duration_s)
     return ExecResult(code, stdout, stderr, duration_s)
+
+
+def _require_still_running(target: ExecTarget) -> None:
+    """Raise SandboxGoneError when a SIGKILL came from the end of the container itself.
+
+    The kernel tells at once. The engine notes it a little later, so it is asked for a while.
+    """
+    if target.view is not None:
+        target.view.require()
+        return
+    give_up = time.monotonic() + NOTING_S
+    while time.monotonic() < give_up:
+        target.engine.require_running(target.container_id)
+        time.sleep(0.05)
 
 
 def _await_exit(target: ExecTarget, exec_id: str) -> dict[str, Any]:

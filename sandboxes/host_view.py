@@ -17,6 +17,7 @@ from sandboxes.cgroup import CgroupFolders, locate
 
 KILL_TIMEOUT_S = 20.0
 FREEZE_TIMEOUT_S = 2.0
+PF_EXITING = 0x4
 SAME_USERS = ["0", "0", "4294967295"]
 
 
@@ -50,7 +51,11 @@ class HostView:
             self._pidfd = -1
 
     def alive(self) -> bool:
+        """Whether PID 1 lives, and is not ending: its processes are killed while it ends, not after."""
         if self._pidfd < 0:
+            return False
+        fields = self._stat(self.pid)
+        if fields is None or int(fields[6]) & PF_EXITING:
             return False
         poll = select.poll()
         poll.register(self._pidfd, select.POLLIN)
