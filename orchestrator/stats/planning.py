@@ -292,8 +292,8 @@ def best_repeats(within: float, between: float, prices: Prices) -> float | None:
 
     None where tasks do not differ (repeats cost less than tasks without end) or trials are free.
 
-    >>> best_repeats(0.05, 0.08, Prices(trial_usd=0.1, task_usd=0.4))
-    1.5811388300841895
+    >>> round(best_repeats(0.05, 0.08, Prices(trial_usd=0.1, task_usd=0.4)), 3)
+    1.581
     """
     if between <= 0 or prices.trial_usd <= 0:
         return None
