@@ -5,14 +5,11 @@ from dataclasses import replace
 
 from orchestrator.analysis.context import Settings
 from orchestrator.analysis.tables import ComparisonRow
+from orchestrator.stats.multiple import holm
 
 
 def adjusted(rows: Sequence[ComparisonRow], settings: Settings) -> tuple[ComparisonRow, ...]:
     """The rows with Holm's p within suite and statistic; "higher" and "lower" hold at the adjusted p only."""
-    try:
-        from orchestrator.stats.multiple import holm
-    except ImportError:
-        return tuple(rows)
     found = list(rows)
     for key in dict.fromkeys((row.suite, row.statistic) for row in rows):
         places = [i for i, row in enumerate(rows) if (row.suite, row.statistic) == key and row.p_value is not None]

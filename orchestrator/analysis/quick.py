@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.analysis.cells import ARM_KEYS, passes, planned, read_cells, trials
-from orchestrator.analysis.estimates import mean_pass_at, mean_pass_hat
 from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.rows import RowsError, row_files
 from orchestrator.analysis.usage import Spread, read_usage
 from orchestrator.core.status import ScoringRule
+from orchestrator.stats.passk import pass_at_k, pass_hat_k
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ def _row(arm: tuple[object, ...], cells: Grouped, usage: dict[str, Spread]) -> Q
         trials=int(n.sum()),
         without_verdict=int(planned(tasks).sum() - n.sum()) - suspect,
         suspect=suspect,
-        pass_at_1=mean_pass_at(n, c, 1) if smallest >= 1 else None,
-        pass_at_3=mean_pass_at(n, c, 3) if smallest >= 3 else None,
-        pass_hat_3=mean_pass_hat(n, c, 3) if smallest >= 3 else None,
+        pass_at_1=pass_at_k(n, c, 1).value if smallest >= 1 else None,
+        pass_at_3=pass_at_k(n, c, 3).value if smallest >= 3 else None,
+        pass_hat_3=pass_hat_k(n, c, 3).value if smallest >= 3 else None,
         infrastructure_failures=int(cells.measure("attempts_infrastructure").sum()),
         oom_kills=int(cells.measure("oom").sum()),
         median_s=usage["total_s"].median,

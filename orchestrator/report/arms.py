@@ -39,7 +39,7 @@ def scores(summary: Summary) -> Figure:
         x=alt.X("low:Q", axis=share_axis("pass@1"), scale=alt.Scale(zero=False)), x2="high:Q", tooltip=["arm:N", *hover]
     )
     dots = base.mark_point(filled=True, size=70).encode(x="estimate:Q", tooltip=["arm:N", *hover, "method:N"])
-    chart = (bars + dots).properties(width="container", height=alt.Step(22))
+    chart = (bars + dots).properties(width="container", height=22 * len(rows) + 10)
     best, worst = rows[0], rows[-1]
     words = (
         f"Dot plot of pass@1 for {len(rows)} arms. Highest: {best.arm.label} with {percent(best.number.estimate)} "
@@ -186,7 +186,7 @@ def variance(summary: Summary) -> Figure:
             color=alt.Color("part:N", scale=alt.Scale(range=["#2f7ed8", "#e9a23b", "#1b9e77", "#9467bd"]), legend=alt.Legend(title=None, orient="top")),
             tooltip=["arm:N", "part:N", alt.Tooltip("share:Q", format=".1%"), alt.Tooltip("variance:Q", format=".4f")],
         )
-        .properties(width="container", height=alt.Step(24))
+        .properties(width="container", height=26 * len({v["arm"] for v in values}) + 10)
     )
     body = [(r.arm.label, r.part, r.unbiased, r.plug_in, percent(r.share), r.note or "") for r in summary.variance]
     sentence = (

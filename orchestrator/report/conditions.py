@@ -31,7 +31,7 @@ def resources(summary: Summary) -> Figure:
     dots = base.mark_point(filled=True, size=40).encode(x="estimate:Q", tooltip=hover)
     chart = (
         alt.layer(bars, dots, data=data(values))
-        .properties(width=230, height=alt.Step(12))
+        .properties(width=185, height=alt.Step(12))
         .facet(column=alt.Column("what:N", title=None, header=alt.Header(labelFontSize=12)))
         .resolve_scale(x="independent")
     )
@@ -66,7 +66,7 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
     bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", axis=share_axis("difference in pass@1")), x2="high:Q", color=verdict, tooltip=hover)
     dots = base.mark_point(filled=True, size=60).encode(x="estimate:Q", color=verdict, tooltip=hover)
     zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888").encode(x="zero:Q")
-    chart = (zero + bars + dots).properties(width="container", height=alt.Step(20))
+    chart = (zero + bars + dots).properties(width="container", height=20 * len(values) + 10)
     body = [
         (r.second, r.first, r.statistic, percent(r.number.estimate), span(r.number.low, r.number.high), r.p_value, r.p_adjusted,
          f"{r.helped}/{r.hurt}/{r.tied}", r.equivalence, r.marks or r.number.reason or "") for r in summary.comparisons

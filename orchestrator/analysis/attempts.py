@@ -1,0 +1,62 @@
+"""The attempts of single tasks and their transcripts, for those who want to see what a number is made of."""
+
+import zlib
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import zstandard
+
+from orchestrator.analysis.rows import row_files, scan
+from orchestrator.analysis.tables import Summary
+from orchestrator.storage.root import Root
+
+COLUMNS = ("task", "attempt_id", "arm", "day", "repeat", "attempt", "status", "total_s", "failure_message", "transcript_uri")
+_MOST_BYTES = 2_000_000
+
+
+def read_attempts(
+    roots: Sequence[str], summary: Summary, *, tasks: int = 40, at_most: int = 300
+) -> dict[str, list[dict[str, object]]]:
+    """Attempts of the tasks whose outcome varies most, at most so many of each; those with a transcript first."""
+    spread: dict[str, float] = {}
+    for row in summary.tasks:
+        rate = row.c / row.n if row.n else 0.0
+        spread[row.task] = spread.get(row.task, 0.0) + rate * (1 - rate)
+    chosen = sorted(spread, key=lambda task: (-spread[task], task))[:tasks]
+    found: dict[str, list[dict[str, object]]] = {task: [] for task in chosen}
+    wanted = pa.array(chosen, pa.string())
+    for table in scan(row_files(roots), COLUMNS):
+        kept = table.filter(pc.is_in(table.column("task"), value_set=wanted))
+        for row in kept.to_pylist():
+            found[str(row["task"])].append(row)
+    for task, rows in found.items():
+        rows.sort(key=lambda row: (row["transcript_uri"] is None, str(row["arm"]), str(row["day"]), row["repeat"], row["attempt"]))
+        del rows[at_most:]
+        found[task] = rows
+    return {task: rows for task, rows in found.items() if rows}
+
+
+def transcript_reader(roots: Sequence[str]) -> Callable[[str], str | None]:
+    """A function from a transcript's name to its text; None where no root has it or it cannot be read."""
+    places = [Root(root) for root in roots]
+
+    def read(uri: str) -> str | None:
+        for place in places:
+            try:
+                return _text(place.read(uri))
+            except (OSError, zstandard.ZstdError, zlib.error):
+                continue
+        return None
+
+    return read
+
+
+def _text(data: bytes) -> str:
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+            data = reader.read(_MOST_BYTES)
+    elif data[:2] == b"\x1f\x8b":
+        data = zlib.decompressobj(31).decompress(data, _MOST_BYTES)
+    text = data[:_MOST_BYTES].decode("utf-8", errors="replace")
+    return text if len(data) < _MOST_BYTES else text + "\n... cut off here"

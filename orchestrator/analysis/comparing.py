@@ -1,0 +1,77 @@
+"""Comparing two selections of rows: arm with arm, setting with setting, day with day, lane with lane."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orchestrator.analysis.cells import ARM_KEYS
+from orchestrator.analysis.context import Settings
+from orchestrator.analysis.contrasts import Side, compare_sides
+from orchestrator.analysis.estimand import retry_sentence
+from orchestrator.analysis.families import adjusted
+from orchestrator.analysis.grouping import Grouped
+from orchestrator.analysis.rows import RowsError
+from orchestrator.analysis.select import Selection, parse_selection
+from orchestrator.analysis.summary import Loaded, load_cells
+from orchestrator.analysis.tables import ComparisonRow
+
+
+def compare(
+    roots: Sequence[str],
+    first: str | Sequence[str],
+    second: str | Sequence[str],
+    settings: Settings | None = None,
+    *,
+    ks: Sequence[int] = (),
+    anyway: bool = False,
+) -> list[ComparisonRow]:
+    """Differences, second less first, paired by task, one row for each statistic.
+
+    Raises RowsError where a selection is empty, the sides overlap or do not match (unless `anyway`).
+    """
+    return compare_loaded(load_cells(roots), first, second, settings or Settings(), ks=ks, anyway=anyway)
+
+
+def compare_loaded(
+    loaded: Loaded,
+    first: str | Sequence[str],
+    second: str | Sequence[str],
+    settings: Settings,
+    *,
+    ks: Sequence[int] = (),
+    anyway: bool = False,
+) -> list[ComparisonRow]:
+    """As `compare`, from cells that are loaded already."""
+    one, other = parse_selection(first), parse_selection(second)
+    masks = [selection.mask(loaded.cells) for selection in (one, other)]
+    cells = [selection.apply(loaded.cells) for selection in (one, other)]
+    if np.any(masks[0] & masks[1]):
+        raise RowsError(f"{one} and {other} select some of the same trials: choose sides that exclude each other.")
+    _one_suite(cells)
+    sides = [Side.of(str(s), part, settings.rule) for s, part in zip((one, other), cells, strict=True)]
+    for side in sides:
+        if not side.tasks:
+            raise RowsError(f"{side.label} has no trial that counts under the rule {settings.rule}: nothing can be compared.")
+    profiles = (_profiles(loaded, one, cells[0]), _profiles(loaded, other, cells[1]))
+    policy = retry_sentence(sorted({*profiles[0].keys["retry_max"].present(), *profiles[1].keys["retry_max"].present()}, key=str))
+    rows = list(compare_sides(sides[0], sides[1], settings, policy, profiles=profiles, anyway=anyway, ks=ks))
+    for row in rows:
+        if row.number.estimate is None and ks:
+            raise RowsError(f"{row.statistic} was asked for, but cannot be given: {row.number.reason}")
+    return list(adjusted(rows, settings)) if len(rows) > 1 else rows
+
+
+def _one_suite(cells: Sequence[Grouped]) -> None:
+    suites = sorted({str(suite) for part in cells for suite in part.keys["suite"].present()})
+    if len(suites) > 1:
+        raise RowsError(f"The sides hold trials of {len(suites)} suites ({', '.join(suites)}): add suite=NAME to both.")
+
+
+def _profiles(loaded: Loaded, selection: Selection, cells: Grouped) -> Grouped:
+    """The profile rows of the arms and sweeps that a side has."""
+    profiles = loaded.profiles
+    mask = np.ones(len(profiles), dtype=bool)
+    for name in (*ARM_KEYS, "sweep"):
+        there = set(cells.keys[name].present())
+        mask &= profiles.keys[name].mask(lambda value, there=there: value in there)  # type: ignore[misc]
+    return profiles.where(mask)

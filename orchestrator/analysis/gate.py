@@ -1,0 +1,176 @@
+"""A gate: a policy in a TOML file against a summary; every rule holds, fails, or cannot be decided (and fails)."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from orchestrator.analysis.comparing import compare_loaded
+from orchestrator.analysis.context import Settings
+from orchestrator.analysis.rows import RowsError
+from orchestrator.analysis.select import parse_selection
+from orchestrator.analysis.summary import Loaded, load_cells, summarise
+from orchestrator.analysis.tables import Summary
+from orchestrator.core.status import ScoringRule
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MinimumPolicy(_Strict):
+    """pass@k or pass^k at least so high: the whole interval with bound "interval", or the estimate alone."""
+
+    statistic: Annotated[str, Field(pattern=r"^(pass@|pass\^)[1-9][0-9]*$")]
+    at_least: Share
+    bound: Annotated[str, Field(pattern="^(interval|estimate)$")] = "interval"
+
+
+class BaselinePolicy(_Strict):
+    """Not worse than a baseline by the margin or more, at the level of the interval."""
+
+    baseline: str
+    margin: Annotated[float, Field(gt=0, lt=1)]
+    statistic: Annotated[str, Field(pattern=r"^(pass@|pass\^)[1-9][0-9]*$")] = "pass@1"
+    baseline_results: str | None = None
+
+
+class Policy(_Strict):
+    """What must hold. `arm` selects the arms under the gate, e.g. "agent=mine resources=3x"; every one must hold."""
+
+    arm: str = ""
+    rule: ScoringRule = ScoringRule.DEFAULT
+    seed: int = 0
+    minimum: tuple[MinimumPolicy, ...] = ()
+    non_inferior: tuple[BaselinePolicy, ...] = ()
+    max_cost_per_solved_usd: Annotated[float, Field(gt=0)] | None = None
+    max_infrastructure_failure_rate: Share | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule for one arm. holds: None where the number could not be given, which fails the gate."""
+
+    name: str
+    arm: str
+    holds: bool | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The verdict."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def holds(self) -> bool:
+        return all(check.holds for check in self.checks)
+
+    def paragraph(self) -> str:
+        """The verdict in one paragraph."""
+        failed = [check for check in self.checks if not check.holds]
+        opening = f"The gate holds: all {len(self.checks)} checks passed." if not failed else (
+            f"The gate fails: {len(failed)} of {len(self.checks)} checks did not pass."
+        )
+        return " ".join([opening, *(check.sentence for check in (failed or self.checks))])
+
+
+def read_policy(path: Path) -> Policy:
+    """A policy from a TOML file. Raises RowsError naming the file, the key and what is allowed."""
+    try:
+        policy = Policy.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise RowsError(f"{path} was asked for as a gate's policy, but cannot be read: {error}.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        allowed = ", ".join(Policy.model_fields)
+        raise RowsError(f"{path}: {key}: {first['msg']} (found {first['input']!r}); keys are {allowed}.") from None
+    if not (policy.minimum or policy.non_inferior or policy.max_cost_per_solved_usd or policy.max_infrastructure_failure_rate is not None):
+        raise RowsError(f"{path} demands nothing: add minimum, non_inferior, max_cost_per_solved_usd or "
+                        "max_infrastructure_failure_rate.")  # fmt: skip
+    return policy
+
+
+def judge(policy: Policy, roots: list[str]) -> Gate:
+    """Every check of a policy on results folders. Raises RowsError where no row is selected."""
+    largest = max([int(rule.statistic.lstrip("pas@^")) for rule in policy.minimum], default=1)
+    settings = Settings(rule=policy.rule, seed=policy.seed, k_max=max(10, largest))
+    loaded = load_cells(roots, selection=parse_selection(policy.arm))
+    summary = summarise(loaded, settings)
+    checks = [*_minimum(policy, summary), *_limits(policy, summary), *_baselines(policy, loaded, roots, settings)]
+    return Gate(tuple(checks))
+
+
+def _minimum(policy: Policy, summary: Summary) -> Iterator[Check]:
+    names = list(dict.fromkeys(row.arm.label for row in summary.arms))
+    for rule in policy.minimum:
+        for arm in names:
+            name = f"{rule.statistic} at least {100 * rule.at_least:g}%"
+            row = next((r for r in summary.curves if r.arm.label == arm and r.estimand.statistic == rule.statistic), None)
+            quoted = next((r for r in summary.arms if r.quoted and r.arm.label == arm and r.estimand.statistic == rule.statistic), None)
+            number = quoted.number if quoted else row.number if row else None
+            about = quoted.estimand if quoted else row.estimand if row else None
+            if number is None or number.estimate is None or about is None:
+                yield Check(name, arm, None, f"{arm}: {rule.statistic} cannot be given, a task has too few trials with a verdict.")
+                continue
+            bound = number.low if rule.bound == "interval" else number.estimate
+            if bound is None:
+                yield Check(name, arm, None, f"{arm}: {rule.statistic} has no interval ({number.interval_reason}).")
+                continue
+            holds = bound >= rule.at_least
+            limits = f", 95% interval {100 * (number.low or 0):.1f} to {100 * (number.high or 0):.1f}% by {number.method}" if number.low is not None else ""
+            yield Check(
+                name, arm, holds,
+                f"{arm}: {rule.statistic} is {100 * number.estimate:.1f}%{limits} over {about.tasks} tasks; "
+                f"its {'lower bound' if rule.bound == 'interval' else 'estimate'} {'reaches' if holds else 'is below'} "
+                f"{100 * rule.at_least:g}%.",
+            )  # fmt: skip
+
+
+def _limits(policy: Policy, summary: Summary) -> Iterator[Check]:
+    if policy.max_cost_per_solved_usd is not None:
+        most = policy.max_cost_per_solved_usd
+        for row in summary.costs:
+            label, number = row.arm.label, row.per_solved
+            name = f"at most {most:g} USD per solved"
+            if number.estimate is None:
+                yield Check(name, label, None, f"{label}: cost per solved cannot be given, {number.reason}.")
+                continue
+            holds = number.estimate <= most
+            yield Check(name, label, holds, f"{label}: a solved trial costs {number.estimate:.4g} USD, {'within' if holds else 'above'} {most:g}.")
+    if policy.max_infrastructure_failure_rate is not None:
+        limit = policy.max_infrastructure_failure_rate
+        for r in summary.resources:
+            if r.quantity != "infrastructure failures":
+                continue
+            name = f"at most {100 * limit:g}% infrastructure failures"
+            rate = r.count / r.trials if r.trials else None
+            holds = None if rate is None else rate <= limit
+            yield Check(name, r.arm.label, holds, f"{r.arm.label}: {r.count} of {r.trials} attempts failed by infrastructure"
+                        f" ({100 * (rate or 0):.2f}%), {'within' if holds else 'above'} {100 * limit:g}%.")  # fmt: skip
+
+
+def _baselines(policy: Policy, loaded: Loaded, roots: list[str], settings: Settings) -> Iterator[Check]:
+    for rule in policy.non_inferior:
+        everything = load_cells([*roots, rule.baseline_results] if rule.baseline_results else roots)
+        for (agent, resources, lane), _ in loaded.cells.groups(["agent", "resources", "lane"]):
+            arm = f"agent={agent} resources={resources} lane={lane}"
+            name = f"not worse than {rule.baseline} by {100 * rule.margin:g} points"
+            k = int(rule.statistic.lstrip("pas@^"))
+            try:
+                rows = compare_loaded(everything, rule.baseline, arm, settings, ks=(k,))
+            except RowsError as error:
+                yield Check(name, arm, None, f"{arm}: {error}")
+                continue
+            row = next((r for r in rows if r.statistic == rule.statistic), None)
+            low = row.number.low if row else None
+            holds = None if low is None else low > -rule.margin
+            told = row.sentence if row else f"{rule.statistic} could not be compared."
+            yield Check(name, arm, holds, f"{told} The lower bound is {'above' if holds else 'not above'} -{100 * rule.margin:g} points.")
