@@ -101,7 +101,8 @@ def read_chunks(file: RowFile, columns: Sequence[str], layout: Layout | None = N
     """
     if file.segment is not None:
         table = to_table(read_segment(file.segment).rows).select(list(columns))
-        yield Chunk(table.num_rows, table, {})
+        if table.num_rows:
+            yield Chunk(table.num_rows, table, {})
         return
     known: dict[str, object] = {
         name: date.fromisoformat(value) if name == "day" else value for name, value in file.keys if name in columns
