@@ -144,9 +144,7 @@ def _collect(sandbox: Sandbox, spec: ArtifactSpec, max_bytes: int) -> Artifact:
     except TooLargeError:
         return Artifact(spec, problem=f"{spec.source} holds more than {max_bytes} bytes")
     if len(entries) > MAX_ARTIFACT_FILES:
-        return Artifact(
-            spec, problem=f"{spec.source} holds {len(entries)} files, more than {MAX_ARTIFACT_FILES}"
-        )
+        return Artifact(spec, problem=f"{spec.source} holds {len(entries)} files, more than {MAX_ARTIFACT_FILES}")
     if entries and entries[0].path == spec.source and entries[0].link is not None:
         return Artifact(spec, problem=f"{spec.source} is a link")
     wanted = [entry for entry in entries if not _excluded(entry.path, spec)]

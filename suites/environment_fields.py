@@ -45,9 +45,7 @@ def image_of(folder: Path, parsed: TaskFile, compose: Path | None) -> ImageSourc
     dockerfile = folder / "environment" / "Dockerfile"
     if table.docker_image is not None:
         if not table.docker_image.strip():
-            raise refuse(
-                file, "environment.docker_image", table.docker_image, "name an image with tag or digest"
-            )
+            raise refuse(file, "environment.docker_image", table.docker_image, "name an image with tag or digest")
         return ImageSource(reference=table.docker_image, build_timeout_s=table.build_timeout_sec)
     if dockerfile.is_file():
         wheels = _wheels(parsed, dockerfile.parent.resolve(), file)
@@ -58,9 +56,7 @@ def image_of(folder: Path, parsed: TaskFile, compose: Path | None) -> ImageSourc
         )
     if compose is not None:
         return image_of_service(compose, "main", table.build_timeout_sec)
-    raise TaskError(
-        f"{file}: there is neither environment/Dockerfile nor the key 'environment.docker_image': give one"
-    )
+    raise TaskError(f"{file}: there is neither environment/Dockerfile nor the key 'environment.docker_image': give one")
 
 
 def _wheels(parsed: TaskFile, context: Path, file: Path) -> str | None:
@@ -78,9 +74,7 @@ def image_of_service(compose: Path, service: str, build_timeout_s: float) -> Ima
         tables = yaml.safe_load(read_text(compose))
         main = tables["services"][service]
     except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise TaskError(
-            f"{compose}: no service {service!r} could be read from it ({error}): add it"
-        ) from error
+        raise TaskError(f"{compose}: no service {service!r} could be read from it ({error}): add it") from error
     main = main or {}
     image, build = main.get("image"), main.get("build")
     if isinstance(image, str) and "$" not in image:
@@ -90,9 +84,7 @@ def image_of_service(compose: Path, service: str, build_timeout_s: float) -> Ima
         place = (compose.parent / context).resolve()
         if (place / "Dockerfile").is_file():
             return ImageSource(dockerfile_dir=str(place), build_timeout_s=build_timeout_s)
-    raise TaskError(
-        f"{compose}: service {service!r} has no image and no build folder with a Dockerfile: give one"
-    )
+    raise TaskError(f"{compose}: service {service!r} has no image and no build folder with a Dockerfile: give one")
 
 
 def asked_of(table: EnvironmentTable, file: Path, key: str, own: PasshatTable | None) -> Asked:
@@ -125,9 +117,7 @@ def environment_network(table: EnvironmentTable, file: Path, key: str) -> Networ
     if table.allow_internet is not None:
         legacy = "public" if table.allow_internet else "no-network"
         if mode not in (None, legacy):
-            raise refuse(
-                file, f"{key}.allow_internet", table.allow_internet, f"network_mode says {mode!r}: keep one"
-            )
+            raise refuse(file, f"{key}.allow_internet", table.allow_internet, f"network_mode says {mode!r}: keep one")
         mode = mode or legacy
     if mode is None:
         if table.allowed_hosts:

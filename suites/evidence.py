@@ -79,9 +79,7 @@ class Evidence:
         return found.get(path)
 
 
-def run_tests(
-    sandbox: Sandbox, task: Task, grading: Grading, timeout_s: float, open_logs: bool
-) -> ExecResult:
+def run_tests(sandbox: Sandbox, task: Task, grading: Grading, timeout_s: float, open_logs: bool) -> ExecResult:
     """Put the tests into new folders and run them under the timeout; three calls with `fetch_logs`.
 
     Guaranteed: nothing the agent left at /tests or /logs/verifier (files, links, fifos, folders) is there

@@ -131,9 +131,7 @@ def _judge_one(case: Case, spec: GraderSpec) -> Verdict:
         "judge": (settings.JudgeSettings, _model_judge),
     }
     if spec.kind not in known:
-        return no_verdict(
-            spec.kind, "unknown", f"there is no grader {spec.kind!r}: use one of {', '.join(known)}"
-        )
+        return no_verdict(spec.kind, "unknown", f"there is no grader {spec.kind!r}: use one of {', '.join(known)}")
     model, function = known[spec.kind]
     parsed = model.model_validate({"kind": spec.kind, **spec.settings})
     return cast(Callable[[Case, object], Verdict], function)(case, parsed)
@@ -199,9 +197,7 @@ def _model_judge(case: Case, wanted: settings.JudgeSettings) -> Verdict:
     if case.judge is None:
         return no_verdict("judge", "no_judge", "this task is graded by a model, and no judge is configured")
     shown: Mapping[str, str | None] = {path: _shown(case.evidence, path) for path in wanted.files}
-    question = JudgeQuestion(
-        wanted.prompt, wanted.version, case.step.instruction, case.said, shown, wanted.model
-    )
+    question = JudgeQuestion(wanted.prompt, wanted.version, case.step.instruction, case.said, shown, wanted.model)
     answer = case.judge(question)
     if answer.passed is None:
         return no_verdict("judge", "unclear", "the judge's verdict could not be parsed", answer.text)

@@ -37,9 +37,7 @@ def grading_of(folder: Path, parsed: TaskFile, step: StepTable | None, host: Map
     if needs_tests:
         _check_script(file, root_tests, tests)
     if mode == "separate" and not artifacts_of(parsed, step, file):
-        raise TaskError(
-            f"{file}: a separate grader sees only declared artifacts, and none is: add 'artifacts'"
-        )
+        raise TaskError(f"{file}: a separate grader sees only declared artifacts, and none is: add 'artifacts'")
     env = dict(verifier.env)
     if verifier.environment is not None:
         env = {**verifier.environment.env, **env}
@@ -57,9 +55,7 @@ def grading_of(folder: Path, parsed: TaskFile, step: StepTable | None, host: Map
             CollectHook(c.command, c.service, c.timeout_sec, None if c.user is None else str(c.user))
             for c in verifier.collect
         ),
-        asked=asked_of(verifier.environment, file, "verifier.environment", None)
-        if verifier.environment
-        else None,
+        asked=asked_of(verifier.environment, file, "verifier.environment", None) if verifier.environment else None,
         image_env=parsed.passhat is None or parsed.passhat.image_env,
         workdir=verifier.environment.workdir if verifier.environment else None,
     )
@@ -74,9 +70,7 @@ def _asked(verifier: VerifierTable, file: Path) -> Asked | None:
 def _merged(root: VerifierTable, step: VerifierTable | None) -> VerifierTable:
     if step is None:
         return root
-    given = {
-        name: getattr(step, name) for name in step.model_fields_set if name in VerifierTable.model_fields
-    }
+    given = {name: getattr(step, name) for name in step.model_fields_set if name in VerifierTable.model_fields}
     return root.model_copy(update=given)
 
 
@@ -124,9 +118,7 @@ def _image(folder: Path, verifier: VerifierTable, mode: str, tests: Path | None)
     table = table or EnvironmentTable()
     refuse_unsupported(table, file, "verifier.environment")
     if table.healthcheck is not None:
-        raise refuse(
-            file, "verifier.environment.healthcheck", "a table", "a grader is not waited for: remove it"
-        )
+        raise refuse(file, "verifier.environment.healthcheck", "a table", "a grader is not waited for: remove it")
     if table.docker_image is not None:
         return ImageSource(reference=table.docker_image, build_timeout_s=table.build_timeout_sec)
     if tests is not None and (tests / "Dockerfile").is_file():
@@ -140,14 +132,10 @@ def _network(parsed: TaskFile, verifier: VerifierTable, mode: str, file: Path) -
     if verifier.network_mode is not None:
         own = network_spec(verifier.network_mode, verifier.allowed_hosts, file, "verifier.network_mode")
     elif verifier.allowed_hosts:
-        raise refuse(
-            file, "verifier.allowed_hosts", verifier.allowed_hosts, 'it needs network_mode = "allowlist"'
-        )
+        raise refuse(file, "verifier.allowed_hosts", verifier.allowed_hosts, 'it needs network_mode = "allowlist"')
     if mode == "shared":
         if own is not None and own != agents:
-            remedy = (
-                f"the shared container has {agents.mode!r} for the agent: use the same, or separate grading"
-            )
+            remedy = f"the shared container has {agents.mode!r} for the agent: use the same, or separate grading"
             raise refuse(file, "verifier.network_mode", verifier.network_mode, remedy)
         return agents
     if own is None and verifier.environment is not None:

@@ -48,9 +48,7 @@ def counted_files(folder: Path) -> list[tuple[str, Path]]:
         if not place.is_dir():
             continue
         ignorable = name in ("tests", "solution")
-        paths = (
-            listed(place, folder) if ignorable else [p for p in walk(place) if p.is_symlink() or p.is_file()]
-        )
+        paths = listed(place, folder) if ignorable else [p for p in walk(place) if p.is_symlink() or p.is_file()]
         found += [(path.relative_to(folder).as_posix(), path) for path in paths]
     return found
 

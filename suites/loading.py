@@ -43,16 +43,10 @@ def load_suite(path: Path, env: Mapping[str, str] | None = None) -> Suite:
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise TaskError(
-            f"the suite {str(path)!r} is no folder here: give the path of a suite or a task folder"
-        )
-    folders = (
-        [folder] if is_task_folder(folder) else [p for p in sorted(folder.iterdir()) if is_task_folder(p)]
-    )
+        raise TaskError(f"the suite {str(path)!r} is no folder here: give the path of a suite or a task folder")
+    folders = [folder] if is_task_folder(folder) else [p for p in sorted(folder.iterdir()) if is_task_folder(p)]
     if not folders:
-        raise TaskError(
-            f"{folder} holds no task: a task is a folder with a task.toml (or a legacy task.yaml)"
-        )
+        raise TaskError(f"{folder} holds no task: a task is a folder with a task.toml (or a legacy task.yaml)")
     tasks: dict[str, Task] = {}
     refused: list[tuple[str, str]] = []
     warnings: list[tuple[str, str]] = []
@@ -189,9 +183,7 @@ def _step(folder: Path, parsed: TaskFile, table: StepTable, env: Mapping[str, st
     )
 
 
-def _with_solution_env(
-    task: Task, parsed: TaskFile, env: Mapping[str, str], file: Path
-) -> tuple[Task, list[str]]:
+def _with_solution_env(task: Task, parsed: TaskFile, env: Mapping[str, str], file: Path) -> tuple[Task, list[str]]:
     """The solution's variables; one that is not set costs the oracle, not the task, so it only warns."""
     try:
         filled = fill_templates(parsed.solution.env, env, file, "solution.env")

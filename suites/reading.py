@@ -34,9 +34,7 @@ def read_text(file: Path) -> str:
     if not file.is_file():
         raise TaskError(f"{file} is asked for and is not there: write it")
     if file.stat().st_size > MAX_FILE_BYTES:
-        raise TaskError(
-            f"{file} has {file.stat().st_size} bytes, at most {MAX_FILE_BYTES} are read: shorten it"
-        )
+        raise TaskError(f"{file} has {file.stat().st_size} bytes, at most {MAX_FILE_BYTES} are read: shorten it")
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -68,9 +66,7 @@ def task_file(file: Path) -> tuple[TaskFile, list[str]]:
     if not re.fullmatch(r"1(\.\d+)?", parsed.schema_version):
         raise refuse(file, "schema_version", parsed.schema_version, 'only "1.0" to "1.4" can be read')
     unknown = unknown_keys(parsed)
-    warnings = (
-        [f"{file}: keys that are not known and have no effect: {', '.join(unknown)}"] if unknown else []
-    )
+    warnings = [f"{file}: keys that are not known and have no effect: {', '.join(unknown)}"] if unknown else []
     return parsed, warnings
 
 

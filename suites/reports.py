@@ -39,9 +39,7 @@ def parse_report(data: bytes) -> Report:
         raise ReportError('the report has no object "tests"')
     wrong = next((name for name, state in tests.items() if state not in STATES), None)
     if wrong is not None:
-        raise ReportError(
-            f"the report says {str(tests[wrong])[:40]!r} of {wrong!r}: none of {', '.join(STATES)}"
-        )
+        raise ReportError(f"the report says {str(tests[wrong])[:40]!r} of {wrong!r}: none of {', '.join(STATES)}")
     return Report(dict(tests), str(parsed.get("canary", "missing")))
 
 

@@ -41,9 +41,7 @@ def judge_state(evidence: Evidence, wanted: StateSettings, goal: bytes | None, s
     except ValueError as error:
         return no_verdict("state", "malformed", f"the goal tests/{wanted.goal} is not readable: {error}")
     differences += [f"not told: {' / '.join(fact)}" for fact in wanted.facts if not is_told(fact, said)]
-    differences += [
-        f"must not be said: {wording}" for wording in wanted.forbidden if is_told([wording], said)
-    ]
+    differences += [f"must not be said: {wording}" for wording in wanted.forbidden if is_told([wording], said)]
     passed = not differences
     details = "\n".join(differences[:SHOWN]) or "the end state is the goal state"
     return Verdict(passed, float(passed), {"reward": float(passed)}, grader="state", details=details)

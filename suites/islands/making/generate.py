@@ -28,7 +28,7 @@ KINDS = (
     "three-largest languages home-population passengers longest-ship-governor january-july busiest-voyage wet-islands "
     "density two-fares most-visits median net-cargo days-between fastest fastest-way cheapest fewest-ferries closed "
     "remotest least-network cut-islands only-one keepers round-trip near-pairs"
-).split()
+).split()  # noqa: SIM905
 DOCKERFILE = """ARG BASE=python:3.11-slim-bookworm
 FROM ${BASE}
 COPY data /data

@@ -1,2 +1,2 @@
 #!/bin/bash
-exec python3 /app/work.py clock 1 1.0 1.5
+exec python3 /app/work.py clock 1 1.0 3.0

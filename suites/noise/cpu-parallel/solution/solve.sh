@@ -1,2 +1,2 @@
 #!/bin/bash
-exec python3 /app/work.py clock 2 1.0 1.7
+exec python3 /app/work.py clock 4 0.5 3.2

@@ -31,23 +31,30 @@ def spike(mb, times):
 def _child(mb):
     block = hold(mb)
     time.sleep(0.5)
-    return sum(block[::PAGE])
+    del block
 
 
-def processes(count, mb):
-    """Many processes, all holding their block at the same time."""
-    with multiprocessing.Pool(count) as pool:
-        return sum(pool.map(_child, [mb] * count, chunksize=1))
-
-
-def crowd(count):
-    """Many processes that only wait."""
-    children = [multiprocessing.Process(target=time.sleep, args=(1.0,)) for _ in range(count)]
+def _all(target, arguments, count):
+    """Run `count` processes at the same time; the work is lost when one of them is."""
+    children = [multiprocessing.Process(target=target, args=arguments) for _ in range(count)]
     for child in children:
         child.start()
     for child in children:
         child.join()
-    return sum(child.exitcode == 0 for child in children)
+    codes = [child.exitcode for child in children]
+    if any(codes):
+        sys.exit(f"processes ended with {codes}")
+    return count
+
+
+def processes(count, mb):
+    """Many processes, all holding their block at the same time."""
+    return _all(_child, (mb,), count)
+
+
+def crowd(count):
+    """Many processes that only wait."""
+    return _all(time.sleep, (1.0,), count)
 
 
 def copies(count, mb):
@@ -62,7 +69,9 @@ def copies(count, mb):
             time.sleep(0.5)
             os._exit(0)
         children.append(child)
-    return sum(os.waitpid(child, 0)[1] == 0 for child in children)
+    if any([os.waitpid(child, 0)[1] for child in children]):
+        sys.exit("a child was lost")
+    return count
 
 
 def _spin(cpu_s):
@@ -73,11 +82,7 @@ def _spin(cpu_s):
 def clock(count, cpu_s, wall_s):
     """`cpu_s` seconds of processor time in each of `count` processes, all within `wall_s` on the clock."""
     started = time.monotonic()
-    children = [multiprocessing.Process(target=_spin, args=(cpu_s,)) for _ in range(count)]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join()
+    _all(_spin, (cpu_s,), count)
     took = time.monotonic() - started
     if took > wall_s:
         sys.exit(f"took {took:.2f} s, {wall_s} s were given")

@@ -1,2 +1,2 @@
 #!/bin/bash
-exec python3 /app/work.py copies 3 60
+exec python3 /app/work.py copies 3 48
