@@ -11,16 +11,24 @@ import sys
 import typer
 
 from orchestrator.cli import (
+    aggregate,
     compact,
+    compare,
+    gate,
     images,
+    importing,
     init,
+    judge,
+    model,
     reap,
+    report,
     run,
     schedule,
     show,
     status,
     suite,
     summary,
+    transcript,
 )
 
 OURS = ("orchestrator.", "suites.", "sandboxes.")
@@ -39,9 +47,18 @@ app.command("run")(run.command)
 app.command("status")(status.command)
 app.command("show")(show.command)
 app.command("summary")(summary.command)
+app.command("aggregate")(aggregate.command)
+app.command("report")(report.command)
+app.command("compare")(compare.command)
+app.command("gate")(gate.command)
 app.command("schedule")(schedule.command)
 app.add_typer(suite.app, name="suite")
 app.add_typer(images.app, name="images")
+app.command("import")(importing.command)
+app.add_typer(judge.app, name="judge")
+app.command("transcript")(transcript.command)
+app.command("grep")(transcript.grep_command)
+app.add_typer(model.app, name="model")
 app.command("reap")(reap.command)
 app.command("compact")(compact.command)
 app.command("init")(init.command)

@@ -10,6 +10,7 @@ from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from orchestrator.core.dispatch import Shape
 from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
@@ -127,12 +128,12 @@ class RayCluster:
 
     def reap(self) -> int:
         """On every node with an engine."""
-        task = ray.remote(_reap).options(num_cpus=0, max_retries=0)
+        task = ray.remote(_reap)
         refs = []
         for node in _nodes():
             if node["Alive"] and node["Resources"].get(DOCKER):
-                strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                refs.append(task.options(scheduling_strategy=strategy).remote(self._reap_here))
+                strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                refs.append(task.options(num_cpus=0, max_retries=0, scheduling_strategy=strategy).remote(self._reap_here))
         done, _ = ray.wait(refs, num_returns=len(refs), timeout=60) if refs else ([], [])
         total = 0
         for ref in done:

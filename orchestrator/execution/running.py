@@ -154,7 +154,7 @@ def _with_listener(
 ) -> Ended:
     listener = open_listener()
     log = open_log(log_path(root, frozen.plan.sweep_id))
-    hands = Hands()
+    hands = Hands(lambda text: listener.hear("stopping", {"message": text}))
 
     def hear(event: str, fields: Mapping[str, object]) -> None:
         if event == "attempt":
@@ -166,11 +166,11 @@ def _with_listener(
         listener.hear(event, fields)
 
     def on_driver(driver: Driver) -> None:
-        hands.driver = driver
         listener.progress = driver.progress
+        hands.take(driver)
 
     try:
-        with hands.on_signals(lambda text: listener.hear("stopping", {"message": text})):
+        with hands.restored():
             ended = run_sweep(frozen, root, opener, options, hear, on_driver, now)
             listener.progress = ended.progress
     finally:
@@ -180,30 +180,37 @@ def _with_listener(
 
 
 class Hands:
-    """Ctrl-C: once lets running trials end, twice ends everything at once. SIGTERM is the first of them."""
+    """Ctrl-C: once lets running trials end, twice ends everything at once. SIGTERM is taken like Ctrl-C."""
 
-    def __init__(self) -> None:
-        self.driver: Driver | None = None
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._driver: Driver | None = None
+        self._say = say
         self._times = 0
 
-    @contextmanager
-    def on_signals(self, say: Callable[[str], None]) -> Iterator[None]:
-        def handle(_signal: int, _frame: FrameType | None) -> None:
-            self._times += 1
-            if self.driver is None:
-                raise KeyboardInterrupt
-            if self._times == 1:
-                say("stopping: running trials end, nothing new starts; Ctrl-C again ends everything at once")
-                self.driver.stop("interrupted")
-            else:
-                say("ending everything at once")
-                self.driver.abort("interrupted twice")
+    def take(self, driver: Driver) -> None:
+        """From now on signals are for this driver. Called after Ray started, which sets handlers of its own."""
+        self._driver = driver
+        for which in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(which, self._handle)
 
-        old = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
+    def _handle(self, _signal: int, _frame: FrameType | None) -> None:
+        assert self._driver is not None
+        self._times += 1
+        if self._times == 1:
+            self._say("stopping: running trials end, nothing new starts; Ctrl-C again ends everything at once")
+            self._driver.stop("interrupted")
+        else:
+            self._say("ending everything at once")
+            self._driver.abort("interrupted twice")
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """Leave the handlers as they were found."""
+        found = {which: signal.getsignal(which) for which in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for which, handler in old.items():
+            for which, handler in found.items():
                 signal.signal(which, handler)
 
 
