@@ -16,7 +16,18 @@ from orchestrator.analysis.summary import Loaded
 from orchestrator.analysis.tables import TABLES, ComparisonRow, Summary
 from orchestrator.report.page import Look, figures, page
 
-__all__ = ["Loaded", "RowsError", "Settings", "Summary", "aggregate", "compare", "frame", "load", "plot", "write_report"]
+__all__ = [
+    "Loaded",
+    "RowsError",
+    "Settings",
+    "Summary",
+    "aggregate",
+    "compare",
+    "frame",
+    "load",
+    "plot",
+    "write_report",
+]
 
 Kind = Literal["pyarrow", "pandas", "polars", "rows"]
 

@@ -103,16 +103,19 @@ def arm_rows(suite: SuiteCells, shared: Resampled, policies: Policies, settings:
             yield ArmRow(name, undefined("no trial has a verdict under this scoring rule"), True, about)
             continue
         last = min(int(suite.n[has, arm].min()), settings.k_max)
-        wanted = ["pass@1", *([f"pass@{last}", f"pass^{last}"] if last > 1 else []), *(["score"] if suite.graded else [])]
+        ks = sorted({k for k in (*settings.quoted_ks, last) if 1 < k <= last})
+        wanted = ["pass@1", *(f"pass{sign}{k}" for k in ks for sign in "@^"), *(["score"] if suite.graded else [])]
         for statistic in wanted:
             column = shared.columns[arm, statistic]
-            k = None if statistic == "score" else 1 if statistic == "pass@1" else last
+            k = None if statistic == "score" else int(statistic[5:])
             about = estimand(statistic, suite, arm, policies, settings, k=k)
             values, n = shared.values[has, column], suite.n[has, arm]
             cluster = suite.cluster_of(has)
             rate = bool(values.min() >= 0 and values.max() <= 1)
-            other = korn_graubard(values, n=n, cluster=cluster, level=settings.level) if rate else mean_interval(
-                values, n=n, cluster=cluster, level=settings.level
+            other = (
+                korn_graubard(values, n=n, cluster=cluster, level=settings.level)
+                if rate
+                else mean_interval(values, n=n, cluster=cluster, level=settings.level)
             )
             resampled = percentile(shared.part([column]), settings.level)[0]
             small = shared.run.units < QUOTE_BOOTSTRAP_FROM
@@ -125,7 +128,9 @@ def _these(suite: SuiteCells, arm: int, policies: Policies, settings: Settings) 
     has = suite.n[:, arm] > 0
     n, c = suite.n[has, arm], suite.c[has, arm]
     about = estimand("pass@1", suite, arm, policies, settings, k=1, unit="trial", population="these exact tasks")
-    yield ArmRow(suite.arms[arm], number(these_tasks_interval(n, c, settings.level), "noise within tasks"), False, about)
+    yield ArmRow(
+        suite.arms[arm], number(these_tasks_interval(n, c, settings.level), "noise within tasks"), False, about
+    )
     pooled = replace(about, statistic="passes / trials")
     yield ArmRow(suite.arms[arm], number(pooled_wilson(n, c, settings.level), "Wilson on pooled trials"), False, pooled)
 
@@ -152,8 +157,15 @@ def task_rows(suite: SuiteCells) -> Iterator[TaskRow]:
     clusters = suite.clusters if suite.clusters is not None else np.array([None] * len(suite.tasks))
     for arm, name in enumerate(suite.arms):
         by_task = suite.cells[arm].regroup(["task"])
-        counts = {status: by_task.measure(n).tolist() for status, n in zip(STATUSES, names, strict=True) if by_task.measure(n).any()}
-        infrastructure, suspect = by_task.measure("attempts_infrastructure").tolist(), by_task.measure("suspect").tolist()
+        counts = {
+            status: by_task.measure(n).tolist()
+            for status, n in zip(STATUSES, names, strict=True)
+            if by_task.measure(n).any()
+        }
+        infrastructure, suspect = (
+            by_task.measure("attempts_infrastructure").tolist(),
+            by_task.measure("suspect").tolist(),
+        )
         known = by_task.measure("cost_known").tolist()
         place = {task: index for index, task in enumerate(by_task.keys["task"].decode())}
         for row, task in enumerate(suite.tasks):

@@ -11,7 +11,18 @@ from orchestrator.analysis.rows import row_files, scan
 from orchestrator.analysis.tables import Summary
 from orchestrator.storage.root import Root
 
-COLUMNS = ("task", "attempt_id", "arm", "day", "repeat", "attempt", "status", "total_s", "failure_message", "transcript_uri")
+COLUMNS = (
+    "task",
+    "attempt_id",
+    "arm",
+    "day",
+    "repeat",
+    "attempt",
+    "status",
+    "total_s",
+    "failure_message",
+    "transcript_uri",
+)
 _MOST_BYTES = 2_000_000
 
 
@@ -31,7 +42,15 @@ def read_attempts(
         for row in kept.to_pylist():
             found[str(row["task"])].append(row)
     for task, rows in found.items():
-        rows.sort(key=lambda row: (row["transcript_uri"] is None, str(row["arm"]), str(row["day"]), row["repeat"], row["attempt"]))
+        rows.sort(
+            key=lambda row: (
+                row["transcript_uri"] is None,
+                str(row["arm"]),
+                str(row["day"]),
+                row["repeat"],
+                row["attempt"],
+            )
+        )
         del rows[at_most:]
         found[task] = rows
     return {task: rows for task, rows in found.items() if rows}

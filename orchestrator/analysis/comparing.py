@@ -51,9 +51,13 @@ def compare_loaded(
     sides = [Side.of(str(s), part, settings.rule) for s, part in zip((one, other), cells, strict=True)]
     for side in sides:
         if not side.tasks:
-            raise RowsError(f"{side.label} has no trial that counts under the rule {settings.rule}: nothing can be compared.")
+            raise RowsError(
+                f"{side.label} has no trial that counts under the rule {settings.rule}: nothing can be compared."
+            )
     profiles = (_profiles(loaded, one, cells[0]), _profiles(loaded, other, cells[1]))
-    policy = retry_sentence(sorted({*profiles[0].keys["retry_max"].present(), *profiles[1].keys["retry_max"].present()}, key=str))
+    policy = retry_sentence(
+        sorted({*profiles[0].keys["retry_max"].present(), *profiles[1].keys["retry_max"].present()}, key=str)
+    )
     rows = list(compare_sides(sides[0], sides[1], settings, policy, profiles=profiles, anyway=anyway, ks=ks))
     for row in rows:
         if row.number.estimate is None and ks:

@@ -34,7 +34,15 @@ def resource_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> 
         attempts, failed = by_task.measure("attempts"), by_task.measure("attempts_infrastructure")
         found = _rate(suite, by_task.keys["task"].decode(), failed, attempts, settings)
         yield ResourceRow(
-            arm, "infrastructure failures", "all attempts", found, int(attempts.sum()), int(failed.sum()), None, None, about
+            arm,
+            "infrastructure failures",
+            "all attempts",
+            found,
+            int(attempts.sum()),
+            int(failed.sum()),
+            None,
+            None,
+            about,
         )
         killed = np.sum([by_task.measure(f"trials_{s}") for s in STATUSES if s.origin is Origin.RESOURCES], axis=0)
         for quantity, count in (("ended by resources", killed), ("with an OOM kill", by_task.measure("oom"))):
@@ -73,7 +81,9 @@ def cost_rows(
         if known < attempts:
             solved = undefined(f"the cost of {attempts - known} of {attempts} attempts is not known")
         else:
-            found = cost_per_solved(suite.cost[:, column], suite.c[:, column], cluster=suite.clusters, level=settings.level)
+            found = cost_per_solved(
+                suite.cost[:, column], suite.c[:, column], cluster=suite.clusters, level=settings.level
+            )
             solved = number(found)
         spread = usage.get((arm.suite, arm.agent, arm.resources, arm.lane), {})
         s, turns, tokens = (spread.get(name, Spread(0, None, None)) for name in ("total_s", "turns", "tokens"))
@@ -99,7 +109,9 @@ def _frontier(suite: SuiteCells, shared: Resampled) -> dict[int, tuple[bool, flo
 
 def _costs_known(suite: SuiteCells, column: int) -> bool:
     cells = suite.cells[column]
-    return bool(cells.measure("cost_known").sum() == cells.measure("attempts").sum() > 0 and suite.n[:, column].sum() > 0)
+    return bool(
+        cells.measure("cost_known").sum() == cells.measure("attempts").sum() > 0 and suite.n[:, column].sum() > 0
+    )
 
 
 def _undominated(price: Floats, score: Floats) -> np.ndarray:
@@ -131,13 +143,21 @@ def day_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Itera
             at = place[slot]
             if complete.any():
                 n_day = counts[complete, at]
-                about_day = replace(about, n_min=int(n_day.min()), n_median=float(np.median(n_day)), n_max=int(n_day.max()))
+                about_day = replace(
+                    about, n_min=int(n_day.min()), n_median=float(np.median(n_day)), n_max=int(n_day.max())
+                )
                 clusters = _day_clusters(suite, by_day, complete)
                 rates = wins[complete, at] / n_day
                 found = number(mean_interval(rates, n=n_day, cluster=clusters, level=settings.level), "CR2 with t")
             else:
                 about_day, found = about, undefined("no task has a verdict on every day")
-            yield DayRow(arm, str(by_day.keys["day"].values[slot[0]]), int(str(by_day.keys["wave"].values[slot[1]])), found, about_day)
+            yield DayRow(
+                arm,
+                str(by_day.keys["day"].values[slot[0]]),
+                int(str(by_day.keys["wave"].values[slot[1]])),
+                found,
+                about_day,
+            )
 
 
 def _day_clusters(suite: SuiteCells, by_day: object, complete: np.ndarray) -> np.ndarray | None:

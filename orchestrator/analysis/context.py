@@ -19,7 +19,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to aggregate. k_max: largest k of curves; margin: of equivalence, in score; level: of intervals."""
+    """How to aggregate. k_max: largest k of curves; margin: of equivalence, in score; level: of intervals.
+
+    quoted_ks: further k whose pass@k and pass^k get quoted intervals beside the largest k.
+    """
 
     rule: ScoringRule = ScoringRule.DEFAULT
     seed: int = 0
@@ -28,6 +31,7 @@ class Settings:
     k_max: int = 10
     margin: float = 0.02
     all_pairs_at_most: int = 12
+    quoted_ks: tuple[int, ...] = ()
 
     def rng(self, *purpose: object) -> np.random.Generator:
         """A generator of its own for each purpose, so that no result depends on what else was computed."""

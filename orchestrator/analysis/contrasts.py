@@ -135,7 +135,9 @@ def _statistics(a: Side, b: Side, settings: Settings, ks: Sequence[int]) -> Iter
     if np.any(np.abs(a.score - a.c) > 1e-9) or np.any(np.abs(b.score - b.c) > 1e-9):
         yield "score", None, paired_score(a.n, a.score, b.n, b.score, rng=rng, cluster=cluster, level=level)
     if a.cost_known and b.cost_known:
-        found = paired_score(a.n, a.cost, b.n, b.cost, rng=rng, cluster=cluster, level=level, statistic="cost per trial")
+        found = paired_score(
+            a.n, a.cost, b.n, b.cost, rng=rng, cluster=cluster, level=level, statistic="cost per trial"
+        )
         yield "cost per trial", None, found
 
 
@@ -189,7 +191,11 @@ def _sentence(
     size = f"{number.estimate:+.4g} USD" if money else f"{100 * number.estimate:+.1f} points"
     limits = "no interval"
     if number.low is not None and number.high is not None:
-        limits = f"{number.low:+.4g} to {number.high:+.4g}" if money else f"{100 * number.low:+.1f} to {100 * number.high:+.1f}"
+        limits = (
+            f"{number.low:+.4g} to {number.high:+.4g}"
+            if money
+            else f"{100 * number.low:+.1f} to {100 * number.high:+.1f}"
+        )
     told = "" if p_value is None else f", sign-flip p = {p_value:.3g}"
     return (
         f"{statistic} of {b.label} less {a.label} on {len(a.tasks)} shared tasks: {size} ({limits}{told}); "

@@ -30,8 +30,12 @@ class Estimand:
 
     def sentence(self) -> str:
         """One sentence for a reader who sees nothing but the number."""
-        trials = f"{self.n_min}" if self.n_min == self.n_max else f"{self.n_min}-{self.n_max} (median {self.n_median:g})"
-        days = f"on {self.first_day}" if self.days == 1 else f"on {self.days} days ({self.first_day} to {self.last_day})"
+        trials = (
+            f"{self.n_min}" if self.n_min == self.n_max else f"{self.n_min}-{self.n_max} (median {self.n_median:g})"
+        )
+        days = (
+            f"on {self.first_day}" if self.days == 1 else f"on {self.days} days ({self.first_day} to {self.last_day})"
+        )
         if self.first_day == "1970-01-01":
             days = "on days that were not recorded"
         machines = "1 environment snapshot" if self.snapshots == 1 else f"{self.snapshots} environment snapshots"

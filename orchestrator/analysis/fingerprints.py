@@ -51,7 +51,8 @@ class Fingerprints:
         index = np.unique(np.concatenate(excluded))
         owner = np.searchsorted(self.bounds, index, side="right") - 1
         return {
-            self.files[number].identity: index[owner == number] - self.bounds[number] for number in np.unique(owner).tolist()
+            self.files[number].identity: index[owner == number] - self.bounds[number]
+            for number in np.unique(owner).tolist()
         }
 
     def name(self, index: Whole) -> str:
@@ -74,7 +75,9 @@ def read_fingerprints(files: Sequence[RowFile]) -> Fingerprints:
         if columns
         else (np.zeros(0, dtype=kind) for kind in (np.uint64, np.int64, bool, float, float, np.int64))
     )
-    return Fingerprints(tuple(files), np.array(bounds[:-1], dtype=np.int64), trial, attempt, final, started, finished, day)
+    return Fingerprints(
+        tuple(files), np.array(bounds[:-1], dtype=np.int64), trial, attempt, final, started, finished, day
+    )
 
 
 def _columns(table: pa.Table) -> tuple[NDArray[np.generic], ...]:

@@ -75,8 +75,10 @@ class Gate:
     def paragraph(self) -> str:
         """The verdict in one paragraph."""
         failed = [check for check in self.checks if not check.holds]
-        opening = f"The gate holds: all {len(self.checks)} checks passed." if not failed else (
-            f"The gate fails: {len(failed)} of {len(self.checks)} checks did not pass."
+        opening = (
+            f"The gate holds: all {len(self.checks)} checks passed."
+            if not failed
+            else (f"The gate fails: {len(failed)} of {len(self.checks)} checks did not pass.")
         )
         return " ".join([opening, *(check.sentence for check in (failed or self.checks))])
 
@@ -92,7 +94,12 @@ def read_policy(path: Path) -> Policy:
         key = ".".join(str(part) for part in first["loc"])
         allowed = ", ".join(Policy.model_fields)
         raise RowsError(f"{path}: {key}: {first['msg']} (found {first['input']!r}); keys are {allowed}.") from None
-    if not (policy.minimum or policy.non_inferior or policy.max_cost_per_solved_usd or policy.max_infrastructure_failure_rate is not None):
+    if not (
+        policy.minimum
+        or policy.non_inferior
+        or policy.max_cost_per_solved_usd
+        or policy.max_infrastructure_failure_rate is not None
+    ):
         raise RowsError(f"{path} demands nothing: add minimum, non_inferior, max_cost_per_solved_usd or "
                         "max_infrastructure_failure_rate.")  # fmt: skip
     return policy
@@ -100,8 +107,8 @@ def read_policy(path: Path) -> Policy:
 
 def judge(policy: Policy, roots: list[str]) -> Gate:
     """Every check of a policy on results folders. Raises RowsError where no row is selected."""
-    largest = max([int(rule.statistic.lstrip("pas@^")) for rule in policy.minimum], default=1)
-    settings = Settings(rule=policy.rule, seed=policy.seed, k_max=max(10, largest))
+    ks = tuple(int(rule.statistic[5:]) for rule in policy.minimum)
+    settings = Settings(rule=policy.rule, seed=policy.seed, k_max=max(10, *ks, 1), quoted_ks=ks)
     loaded = load_cells(roots, selection=parse_selection(policy.arm))
     summary = summarise(loaded, settings)
     checks = [*_minimum(policy, summary), *_limits(policy, summary), *_baselines(policy, loaded, roots, settings)]
@@ -113,19 +120,33 @@ def _minimum(policy: Policy, summary: Summary) -> Iterator[Check]:
     for rule in policy.minimum:
         for arm in names:
             name = f"{rule.statistic} at least {100 * rule.at_least:g}%"
-            row = next((r for r in summary.curves if r.arm.label == arm and r.estimand.statistic == rule.statistic), None)
-            quoted = next((r for r in summary.arms if r.quoted and r.arm.label == arm and r.estimand.statistic == rule.statistic), None)
+            row = next(
+                (r for r in summary.curves if r.arm.label == arm and r.estimand.statistic == rule.statistic), None
+            )
+            quoted = next(
+                (r for r in summary.arms if r.quoted and r.arm.label == arm and r.estimand.statistic == rule.statistic),
+                None,
+            )
             number = quoted.number if quoted else row.number if row else None
             about = quoted.estimand if quoted else row.estimand if row else None
             if number is None or number.estimate is None or about is None:
-                yield Check(name, arm, None, f"{arm}: {rule.statistic} cannot be given, a task has too few trials with a verdict.")
+                yield Check(
+                    name,
+                    arm,
+                    None,
+                    f"{arm}: {rule.statistic} cannot be given, a task has too few trials with a verdict.",
+                )
                 continue
             bound = number.low if rule.bound == "interval" else number.estimate
             if bound is None:
                 yield Check(name, arm, None, f"{arm}: {rule.statistic} has no interval ({number.interval_reason}).")
                 continue
             holds = bound >= rule.at_least
-            limits = f", 95% interval {100 * (number.low or 0):.1f} to {100 * (number.high or 0):.1f}% by {number.method}" if number.low is not None else ""
+            limits = (
+                f", 95% interval {100 * (number.low or 0):.1f} to {100 * (number.high or 0):.1f}% by {number.method}"
+                if number.low is not None
+                else ""
+            )
             yield Check(
                 name, arm, holds,
                 f"{arm}: {rule.statistic} is {100 * number.estimate:.1f}%{limits} over {about.tasks} tasks; "
@@ -144,7 +165,12 @@ def _limits(policy: Policy, summary: Summary) -> Iterator[Check]:
                 yield Check(name, label, None, f"{label}: cost per solved cannot be given, {number.reason}.")
                 continue
             holds = number.estimate <= most
-            yield Check(name, label, holds, f"{label}: a solved trial costs {number.estimate:.4g} USD, {'within' if holds else 'above'} {most:g}.")
+            yield Check(
+                name,
+                label,
+                holds,
+                f"{label}: a solved trial costs {number.estimate:.4g} USD, {'within' if holds else 'above'} {most:g}.",
+            )
     if policy.max_infrastructure_failure_rate is not None:
         limit = policy.max_infrastructure_failure_rate
         for r in summary.resources:
@@ -163,7 +189,7 @@ def _baselines(policy: Policy, loaded: Loaded, roots: list[str], settings: Setti
         for (agent, resources, lane), _ in loaded.cells.groups(["agent", "resources", "lane"]):
             arm = f"agent={agent} resources={resources} lane={lane}"
             name = f"not worse than {rule.baseline} by {100 * rule.margin:g} points"
-            k = int(rule.statistic.lstrip("pas@^"))
+            k = int(rule.statistic[5:])
             try:
                 rows = compare_loaded(everything, rule.baseline, arm, settings, ks=(k,))
             except RowsError as error:
@@ -173,4 +199,9 @@ def _baselines(policy: Policy, loaded: Loaded, roots: list[str], settings: Setti
             low = row.number.low if row else None
             holds = None if low is None else low > -rule.margin
             told = row.sentence if row else f"{rule.statistic} could not be compared."
-            yield Check(name, arm, holds, f"{told} The lower bound is {'above' if holds else 'not above'} -{100 * rule.margin:g} points.")
+            yield Check(
+                name,
+                arm,
+                holds,
+                f"{told} The lower bound is {'above' if holds else 'not above'} -{100 * rule.margin:g} points.",
+            )

@@ -134,7 +134,11 @@ def _clocks(prints: Fingerprints) -> Iterator[Finding]:
     wrong_day = np.flatnonzero(np.floor(prints.started / 86_400e6) != prints.day)
     for index, kind, what in (
         (backwards, "finished before started", "a clock was set back, so their durations mean nothing"),
-        (wrong_day, "day is not the day of the start", "day and started_at disagree, so they may be counted on a wrong day"),
+        (
+            wrong_day,
+            "day is not the day of the start",
+            "day and started_at disagree, so they may be counted on a wrong day",
+        ),
     ):
         if len(index):
             sentence = f"{len(index)} attempts: {what}; check the clocks of the machines that ran them."
@@ -168,8 +172,18 @@ def check_profiles(profiles: Grouped, digests: Grouped) -> Iterator[Finding]:
     """Names that stand for more than one content, and settings that differ within an arm."""
     for owner, column in (("suite", "suite_digest"), ("agent", "agent_digest"), ("resources", "headroom")):
         yield from _mixed(profiles.keys[owner], profiles.keys[column], owner, column, "error")
-    yield from _mixed(digests.keys["task"], digests.keys["task_digest"], "task", "task_digest", "error", digests.keys["suite"])
-    for column in ("schema_version", "grader", "judge_version", "retry_max", "timeout_multiplier", "price_version", "model"):
+    yield from _mixed(
+        digests.keys["task"], digests.keys["task_digest"], "task", "task_digest", "error", digests.keys["suite"]
+    )
+    for column in (
+        "schema_version",
+        "grader",
+        "judge_version",
+        "retry_max",
+        "timeout_multiplier",
+        "price_version",
+        "model",
+    ):
         for arm, part in profiles.groups(ARM_KEYS):
             values = part.keys[column].present()
             if len(values) > 1:

@@ -1,19 +1,23 @@
 """A model judge against the tests: the four counts of each arm and judge version, and what follows from them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.analysis.arms import number
 from orchestrator.analysis.blocks import Block, Excluded, Wanted
 from orchestrator.analysis.cells import ARM_KEYS, checked_statuses
 from orchestrator.analysis.context import Settings
+from orchestrator.analysis.estimand import Estimand, undefined
 from orchestrator.analysis.grouping import Grouped, Partitioner, Sums, group_rows
 from orchestrator.analysis.rows import RowFile
-from orchestrator.analysis.tables import JudgeRow
+from orchestrator.analysis.tables import ArmName, JudgeRow
 from orchestrator.core.status import Status
+from orchestrator.stats.bootstrap import bootstrap_ratio, percentile
+from orchestrator.stats.sample import TASKS_LIKE_THESE, describe
 
 if TYPE_CHECKING:
     from orchestrator.analysis.summary import Loaded
@@ -57,6 +61,51 @@ def read_judgements(
 
 
 def judge_rows(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iterator[JudgeRow]:
-    """Agreement, kappa, sensitivity, specificity and the judge's own score, for each arm and judge version."""
-    del judged, loaded, settings
-    yield from ()
+    """Agreement, sensitivity, specificity, and the score by the judge and by the tests, per arm and judge version.
+
+    Ratios of trials with intervals over tasks; never pooled across versions.
+    """
+    for (*arm, version), part in judged.groups((*ARM_KEYS, "judge_version")):
+        name = ArmName(*(str(value) for value in arm))
+        units = part.regroup(["task_cluster", "task"])
+        both, alone, missed, neither = (
+            units.measure(kind).astype(float) for kind in ("both", "judge_only", "tests_only", "neither")
+        )
+        every = both + alone + missed + neither
+        trials = int(every.sum())
+        if not trials:
+            continue
+        ratios = {
+            "agreement": (both + neither, every),
+            "sensitivity": (both, both + missed),
+            "specificity": (neither, neither + alone),
+            "score by the judge": (both + alone, every),
+            "score by the tests": (both + missed, every),
+        }
+        about = _estimand(units, name, trials, loaded, settings)
+        for quantity, (top, bottom) in ratios.items():
+            if not bottom.sum():
+                none = "passed" if quantity == "sensitivity" else "failed"
+                found = undefined(f"no trial {none} by the tests")
+            else:
+                rng = settings.rng("judge", *arm, version, quantity)
+                seen = describe(quantity, every, unit="task", population=TASKS_LIKE_THESE)
+                run = bootstrap_ratio(top, bottom, rng=rng, replicates=min(settings.replicates, 4000), estimand=seen)
+                found = number(percentile(run, settings.level)[0], "percentile bootstrap of the ratio")
+            yield JudgeRow(name, str(version), trials, quantity, found, replace(about, statistic=quantity))
+        unread = int(units.measure("unread").sum())
+        if unread:
+            why = f"{unread} verdicts of the judge are neither a pass nor a failure in words"
+            yield JudgeRow(name, str(version), unread, "unread verdicts", undefined(why), about)
+
+
+def _estimand(units: Grouped, arm: ArmName, trials: int, loaded: "Loaded", settings: Settings) -> Estimand:
+    each = np.sum([units.measure(kind) for kind in ("both", "judge_only", "tests_only", "neither")], axis=0)
+    each = each[each > 0]
+    provenance_days = [str(day) for day in loaded.cells.keys["day"].present()]
+    return Estimand(
+        "judge against tests", None, int(each.min()), float(np.median(each)), int(each.max()), len(each), "task",
+        "tasks like these", str(settings.rule), loaded.policies.sentence(arm),
+        len([s for s in loaded.cells.keys["snapshot_id"].present() if s is not None]), arm.resources,
+        len(provenance_days), provenance_days[0], provenance_days[-1],
+    )  # fmt: skip

@@ -53,16 +53,18 @@ def measured_noise(
     0 where that is negative. Raises RowsError below 2 shared tasks or where tasks have a single trial.
     """
     loaded = load_cells(roots)
-    sides = [
-        Side.of(text, parse_selection(text).apply(loaded.cells), settings.rule) for text in (first, second)
-    ]
+    sides = [Side.of(text, parse_selection(text).apply(loaded.cells), settings.rule) for text in (first, second)]
     shared = sorted(set(sides[0].tasks) & set(sides[1].tasks))
     if len(shared) < 2:
-        raise RowsError(f"{first} and {second} share {len(shared)} tasks with verdicts: variances need 2, or give them.")
+        raise RowsError(
+            f"{first} and {second} share {len(shared)} tasks with verdicts: variances need 2, or give them."
+        )
     a, b = sides[0].on(shared), sides[1].on(shared)
     repeated = (a.n > 1) & (b.n > 1)
     if repeated.sum() < 2:
-        raise RowsError("Almost every task has a single trial: the noise within tasks is unknown; run 2 repeats, or give it.")
+        raise RowsError(
+            "Almost every task has a single trial: the noise within tasks is unknown; run 2 repeats, or give it."
+        )
     within = [trial_variances(side.n[repeated], side.c[repeated])[1] for side in (a, b)]
     gaps = b.c[repeated] / b.n[repeated] - a.c[repeated] / a.n[repeated]
     noise = float(np.mean(within[0] / a.n[repeated] + within[1] / b.n[repeated]))
@@ -102,11 +104,17 @@ def _sentence(
     test = f"{question.repeats} repeats of each arm, a two-sided test at {100 * question.alpha:g}%"
     told = []
     if needed is not None and question.difference is not None:
-        told.append(f"A difference of {100 * question.difference:g} points needs {needed} tasks ({test}, power {100 * question.power:g}%).")
+        told.append(
+            f"A difference of {100 * question.difference:g} points needs {needed} tasks ({test}, power {100 * question.power:g}%)."
+        )
     if least is not None:
-        told.append(f"{question.tasks} tasks see a difference of {100 * least:.1f} points with power {100 * question.power:g}% ({test}).")
+        told.append(
+            f"{question.tasks} tasks see a difference of {100 * least:.1f} points with power {100 * question.power:g}% ({test})."
+        )
     if reached is not None and question.difference is not None:
-        told.append(f"For {100 * question.difference:g} points they have power {100 * reached:.1f}% by the normal formula.")
+        told.append(
+            f"For {100 * question.difference:g} points they have power {100 * reached:.1f}% by the normal formula."
+        )
     if simulated is not None:
         told.append(f"The sign-flip test has power {100 * simulated:.1f}% for the difference measured, by simulation.")
     return " ".join(told)

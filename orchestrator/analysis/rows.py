@@ -134,7 +134,9 @@ def _row_groups(
         constants = dict(known)
         for name in columns:
             if name not in constants and name in _COMPARABLE:
-                _constant(constants, name, group.column(leaves[name]).statistics if name in leaves else None, name in leaves)
+                _constant(
+                    constants, name, group.column(leaves[name]).statistics if name in leaves else None, name in leaves
+                )
         wanted = [name for name in columns if name not in constants]
         table = parquet.read_row_group(index, columns=wanted, use_threads=False)
         for name in wanted:

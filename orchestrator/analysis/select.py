@@ -72,7 +72,9 @@ def _one(alternative: str, value: object) -> bool:
         try:
             return (not low or value >= int(low)) and (not high or value <= int(high))
         except ValueError:
-            raise RowsError(f"The range {alternative!r} was given for numbers: write whole numbers, as in 0..2.") from None
+            raise RowsError(
+                f"The range {alternative!r} was given for numbers: write whole numbers, as in 0..2."
+            ) from None
     return (not low or str(value) >= low) and (not high or str(value) <= high)
 
 

@@ -310,7 +310,9 @@ def _readings(simulation: Simulation, arm: Arm, draws: _Draws) -> dict[str, obje
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
     spread = 80_000 / max(1, len(draws.task))
     started = np.int64(midnight.timestamp() * 1e6) + (np.arange(len(draws.task)) * spread * 1e6).astype(np.int64)
-    finished = np.minimum(started + (draws.seconds * 1e6).astype(np.int64), np.int64((midnight.timestamp() + 86_399) * 1e6))
+    finished = np.minimum(
+        started + (draws.seconds * 1e6).astype(np.int64), np.int64((midnight.timestamp() + 86_399) * 1e6)
+    )
     turns = 1 + (draws.seconds // 6).astype(np.int64)
     return {
         "started_at": pa.array(started).cast(pa.timestamp("us", tz="UTC")),

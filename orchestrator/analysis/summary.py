@@ -5,17 +5,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orchestrator.analysis.arms import arm_rows, curve_rows, resample, task_rows, variance_rows
 from orchestrator.analysis.cells import read_cells
+from orchestrator.analysis.completeness import check_cells
 from orchestrator.analysis.conditions import cost_rows, day_rows, resource_rows
 from orchestrator.analysis.context import Policies, Settings, SuiteCells
+from orchestrator.analysis.factors import factor_rows, read_factors
 from orchestrator.analysis.families import adjusted
 from orchestrator.analysis.grouping import Grouped, Partitioner
-from orchestrator.analysis.integrity import Finding, RowCheck, check_profiles, check_rows, read_profiles, read_task_digests
+from orchestrator.analysis.integrity import (
+    Finding,
+    RowCheck,
+    check_profiles,
+    check_rows,
+    read_profiles,
+    read_task_digests,
+)
 from orchestrator.analysis.judging import judge_rows, read_judgements
 from orchestrator.analysis.outcomes import read_runs, run_rows, run_summary_rows
 from orchestrator.analysis.pairs import all_pairs
-from orchestrator.analysis.completeness import check_cells
 from orchestrator.analysis.quick import QuickRow, quick_table
 from orchestrator.analysis.rows import RowFile, RowsError, row_files
 from orchestrator.analysis.select import Selection, parse_selection
@@ -86,7 +97,11 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
     usage: Usage = read_usage(loaded.files, excluded=excluded)
     runs = read_runs(loaded.files, settings.rule, excluded=excluded, map_partitions=map_partitions)
     judged = read_judgements(loaded.files, excluded=excluded, map_partitions=map_partitions)
-    assert runs is not None
+    counts = read_factors(loaded.files, settings, excluded=excluded, map_partitions=map_partitions)
+    assert runs is not None and counts is not None
+    counts = counts.where(_same_fields(loaded.selection, counts))
+    if judged is not None:
+        judged = judged.where(_same_fields(loaded.selection, judged))
     runs = runs.where(_same_fields(loaded.selection, runs))
     summary = Summary(_provenance(loaded, settings))
     for part in _suites(loaded, settings, usage):
@@ -95,16 +110,19 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
         summary,
         runs=tuple(run_rows(runs)),
         run_summaries=tuple(run_summary_rows(runs, settings)),
+        factors=tuple(factor_rows(counts, settings)),
         judges=tuple(judge_rows(judged, loaded, settings)) if judged is not None else (),
         integrity=loaded.findings,
         comparisons=adjusted(summary.comparisons, settings),
     )
     if all(row.number.estimate is None for row in summary.arms):
-        raise RowsError(f"No trial of {', '.join(loaded.roots)} counts under the rule {settings.rule}: no score can be given.")
+        raise RowsError(
+            f"No trial of {', '.join(loaded.roots)} counts under the rule {settings.rule}: no score can be given."
+        )
     return summary
 
 
-def _same_fields(selection: Selection, grouped: Grouped) -> "object":
+def _same_fields(selection: Selection, grouped: Grouped) -> NDArray[np.bool_]:
     kept = tuple((name, values) for name, values in selection.conditions if name in grouped.keys)
     return Selection(kept).mask(grouped)
 
@@ -160,5 +178,3 @@ def _version() -> str:
         return version("passhat")
     except PackageNotFoundError:
         return "unknown"
-
-

@@ -45,7 +45,9 @@ def read_usage(
                 lists = found.setdefault(arm, {name: [] for name in QUANTITIES})
                 for name in QUANTITIES:
                     lists[name].append(values[name][rows].astype(np.float32))
-    return {arm: {name: _spread(parts) for name, parts in lists.items()} for arm, lists in sorted(found.items(), key=str)}
+    return {
+        arm: {name: _spread(parts) for name, parts in lists.items()} for arm, lists in sorted(found.items(), key=str)
+    }
 
 
 def _values(numbers: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:

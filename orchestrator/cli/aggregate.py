@@ -6,13 +6,19 @@ import typer
 
 
 def command(
-    results: Annotated[list[str] | None, typer.Argument(help="Results folders or URIs; several are taken together.")] = None,
-    select: Annotated[list[str] | None, typer.Option("--select", help='Only these rows, e.g. "agent=a day=2026-01-01".')] = None,
+    results: Annotated[
+        list[str] | None, typer.Argument(help="Results folders or URIs; several are taken together.")
+    ] = None,
+    select: Annotated[
+        list[str] | None, typer.Option("--select", help='Only these rows, e.g. "agent=a day=2026-01-01".')
+    ] = None,
     rule: Annotated[str, typer.Option(help="Scoring rule: default, strict or agent_only.")] = "default",
     seed: Annotated[int, typer.Option(help="Seed of every resampling.")] = 0,
     replicates: Annotated[int, typer.Option(min=100, help="Bootstrap replicates.")] = 10_000,
     k_max: Annotated[int, typer.Option("--k-max", min=1, help="Largest k of the curves.")] = 10,
-    output: Annotated[str | None, typer.Option(help="Results folder to write summary/<id>/ to; default the first one.")] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Results folder to write summary/<id>/ to; default the first one.")
+    ] = None,
     ray: Annotated[str | None, typer.Option(help="Read on this Ray cluster (auto, host:port); none: here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all tables as JSON.")] = False,
 ) -> None:
@@ -40,7 +46,9 @@ def command(
     folder = save(summary, output or roots[0])
     missing = [row for row in summary.arms if row.quoted and row.number.estimate is None]
     if as_json:
-        typer.echo(json.dumps({"provenance": asdict(summary.provenance), "folder": folder, **tables(summary)}, indent=1))
+        typer.echo(
+            json.dumps({"provenance": asdict(summary.provenance), "folder": folder, **tables(summary)}, indent=1)
+        )
     else:
         print_arms(summary)
         print_findings(summary.integrity)

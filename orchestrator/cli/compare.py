@@ -6,9 +6,13 @@ import typer
 
 
 def command(
-    first: Annotated[str, typer.Argument(help='One side, e.g. "agent=a resources=1x", day=2026-01-01, wave=0..2, lane=frozen.')],
+    first: Annotated[
+        str, typer.Argument(help='One side, e.g. "agent=a resources=1x", day=2026-01-01, wave=0..2, lane=frozen.')
+    ],
     second: Annotated[str, typer.Argument(help="The other side; differences are second less first.")],
-    results: Annotated[list[str] | None, typer.Option("--results", help="Results folder or URI; may be repeated.")] = None,
+    results: Annotated[
+        list[str] | None, typer.Option("--results", help="Results folder or URI; may be repeated.")
+    ] = None,
     k: Annotated[list[int] | None, typer.Option("-k", min=1, help="Compare pass@k and pass^k at this k too.")] = None,
     rule: Annotated[str, typer.Option(help="Scoring rule: default, strict or agent_only.")] = "default",
     margin: Annotated[float, typer.Option(min=0.0001, max=1, help="Margin of equivalence, in score.")] = 0.02,

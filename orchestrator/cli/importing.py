@@ -7,13 +7,17 @@ import typer
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A file or folder: Harbor jobs, Inspect logs, tau-bench, SWE-bench, CSV ...")],
+    path: Annotated[
+        Path, typer.Argument(help="A file or folder: Harbor jobs, Inspect logs, tau-bench, SWE-bench, CSV ...")
+    ],
     results: Annotated[str, typer.Option(help="Results folder or URI to add the rows to.")] = "results",
     format_name: Annotated[str | None, typer.Option("--format", help="The format, where it is not recognised.")] = None,
     suite: Annotated[str | None, typer.Option(help="Name of the suite, instead of the file's.")] = None,
     agent: Annotated[str | None, typer.Option(help="Name of the agent, instead of the file's.")] = None,
     resources: Annotated[str | None, typer.Option(help="Name of the resource setting; unknown otherwise.")] = None,
-    column: Annotated[list[str] | None, typer.Option("--map", help="MEANING=COLUMN of a table, e.g. passed=any_medal.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option("--map", help="MEANING=COLUMN of a table, e.g. passed=any_medal.")
+    ] = None,
     pass_at: Annotated[float, typer.Option(help="Least score that passes, where only scores are told.")] = 1.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be known and unknown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -66,7 +66,11 @@ def print_comparison(rows: Sequence["ComparisonRow"]) -> None:
         size = f"{number.estimate:+.4f}" if money else f"{100 * number.estimate:+.1f}"
         limits = "-"
         if number.low is not None and number.high is not None:
-            limits = f"{number.low:+.4f} {number.high:+.4f}" if money else f"{100 * number.low:+.1f} {100 * number.high:+.1f}"
+            limits = (
+                f"{number.low:+.4f} {number.high:+.4f}"
+                if money
+                else f"{100 * number.low:+.1f} {100 * number.high:+.1f}"
+            )
         p = "-" if row.p_value is None else f"{row.p_value:.3g}"
         body.append((row.statistic, size, limits, p, f"{row.helped}/{row.hurt}/{row.tied}", row.equivalence))
     print_table(("statistic", "difference", "95% interval", "p", "up/down/tied", "verdict"), body)

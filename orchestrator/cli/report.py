@@ -15,7 +15,9 @@ def command(
     title: Annotated[str, typer.Option(help="Title of the page.")] = "passhat report",
     theme: Annotated[Path | None, typer.Option(help="A Vega configuration (JSON) laid over the built-in one.")] = None,
     transcripts: Annotated[int, typer.Option(min=0, help="Tasks whose attempts and transcripts get pages.")] = 40,
-    static: Annotated[bool, typer.Option("--static/--no-static", help="Embed still pictures for readers without scripts.")] = True,
+    static: Annotated[
+        bool, typer.Option("--static/--no-static", help="Embed still pictures for readers without scripts.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write a self-contained report that opens offline; pages of attempts stand in a folder beside it.
@@ -50,6 +52,10 @@ def command(
     output.write_text(text, encoding="utf-8")
     size = len(text.encode())
     if as_json:
-        typer.echo(json.dumps({"report": str(output), "bytes": size, "tasks": len(links), "summary": summary.provenance.summary_id}))
+        typer.echo(
+            json.dumps(
+                {"report": str(output), "bytes": size, "tasks": len(links), "summary": summary.provenance.summary_id}
+            )
+        )
     else:
         typer.echo(f"{output}: {size / 1e6:.1f} MB, {len(links)} tasks with pages of attempts in {folder}.")

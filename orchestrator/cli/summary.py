@@ -48,7 +48,9 @@ def command(
     )
     for row in rows:
         if row.without_verdict or row.suspect:
-            typer.echo(f"{row.label}: {row.without_verdict} trials without a verdict, {row.suspect} kept out as suspect.")
+            typer.echo(
+                f"{row.label}: {row.without_verdict} trials without a verdict, {row.suspect} kept out as suspect."
+            )
         if row.reason is not None:
             typer.echo(f"{row.label}: pass@3 and pass^3 cannot be given, {row.reason}.")
     raise typer.Exit(1 if missing else 0)

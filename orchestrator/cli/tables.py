@@ -15,7 +15,9 @@ def console() -> Console:
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
     """The first column is text and may fold; the others are right-aligned and never cut."""
-    table = Table(box=None, padding=(0, 1), header_style="bold", title=title or None, title_justify="left", pad_edge=False)
+    table = Table(
+        box=None, padding=(0, 1), header_style="bold", title=title or None, title_justify="left", pad_edge=False
+    )
     for number, head in enumerate(heads):
         table.add_column(Text(head), justify="left" if not number else "right", no_wrap=bool(number), overflow="fold")
     for row in rows:

@@ -18,7 +18,11 @@ def some(summary: Summary, shown: Sequence[str]) -> str:
     """The note of a chart that shows some arms only."""
     everyone = {row.arm.label for row in summary.arms}
     left_out = len(everyone) - len(shown)
-    return f"The {len(shown)} arms with the highest pass@1 are drawn; {left_out} more are in the table." if left_out > 0 else ""
+    return (
+        f"The {len(shown)} arms with the highest pass@1 are drawn; {left_out} more are in the table."
+        if left_out > 0
+        else ""
+    )
 
 
 def scores(summary: Summary) -> Figure:
@@ -28,7 +32,13 @@ def scores(summary: Summary) -> Figure:
         return empty("scores", "Arms", "No arm has a trial with a verdict.")
     rows.sort(key=lambda r: -(r.number.estimate or 0))
     values = [
-        {"arm": r.arm.label, "estimate": r.number.estimate, "low": r.number.low, "high": r.number.high, "method": r.number.method}
+        {
+            "arm": r.arm.label,
+            "estimate": r.number.estimate,
+            "low": r.number.low,
+            "high": r.number.high,
+            "method": r.number.method,
+        }
         for r in rows
     ]
     order = [r.arm.label for r in rows]
@@ -74,7 +84,9 @@ def curves(summary: Summary) -> Figure:
     faded = alt.condition(pick, alt.value(1.0), alt.value(0.08))
     base = alt.Chart().encode(x=x, color=arm)
     band = base.mark_area(line=False).encode(
-        y=alt.Y("from:Q", axis=share_axis("share of tasks")), y2="to:Q", opacity=alt.condition(pick, alt.value(0.13), alt.value(0.0))
+        y=alt.Y("from:Q", axis=share_axis("share of tasks")),
+        y2="to:Q",
+        opacity=alt.condition(pick, alt.value(0.13), alt.value(0.0)),
     )
     line = base.mark_line(point=True, strokeWidth=2).encode(
         y="estimate:Q", opacity=faded,
@@ -88,15 +100,27 @@ def curves(summary: Summary) -> Figure:
     )
     first = rows[0]
     ends = [r for r in rows if r.k == top and r.arm.label in shown]
-    words = "Curves over k. At k = " + str(top) + ": " + "; ".join(
-        f"{r.arm.label} {r.estimand.statistic} {percent(r.number.estimate)}" for r in ends[:8]
-    ) + "."
+    words = (
+        "Curves over k. At k = "
+        + str(top)
+        + ": "
+        + "; ".join(f"{r.arm.label} {r.estimand.statistic} {percent(r.number.estimate)}" for r in ends[:8])
+        + "."
+    )
     body = [
         (r.arm.label, r.estimand.statistic, percent(r.number.estimate), span(r.number.low, r.number.high),
          span(r.band_low, r.band_high), r.estimand.tasks) for r in summary.curves
     ]  # fmt: skip
     heads = ("arm", "statistic", "estimate", "interval", "band over all k", "tasks")
-    return Figure("curves", "pass@k and pass^k", spec(chart), first.estimand.sentence(), words, table(heads, body), some(summary, shown))
+    return Figure(
+        "curves",
+        "pass@k and pass^k",
+        spec(chart),
+        first.estimand.sentence(),
+        words,
+        table(heads, body),
+        some(summary, shown),
+    )
 
 
 def tasks(summary: Summary, at_most: int = 60) -> Figure:
@@ -125,13 +149,25 @@ def tasks(summary: Summary, at_most: int = 60) -> Figure:
     )
     chart = boxes.properties(width=alt.Step(34), height=alt.Step(15))
     unsolved = sorted({r.task for r in summary.tasks if r.kind == "never solved"})
-    count = {kind: sum(r.kind == kind for r in summary.tasks) for kind in ("flaky", "never solved", "always solved", "no verdict")}
-    words = "Heat map of the share of trials solved. Of all pairs of task and arm " + ", ".join(
-        f"{number} are {kind}" for kind, number in count.items()
-    ) + (f". Never solved by some arm: {', '.join(unsolved[:8])}{' and more' if len(unsolved) > 8 else ''}." if unsolved else ".")
+    count = {
+        kind: sum(r.kind == kind for r in summary.tasks)
+        for kind in ("flaky", "never solved", "always solved", "no verdict")
+    }
+    words = (
+        "Heat map of the share of trials solved. Of all pairs of task and arm "
+        + ", ".join(f"{number} are {kind}" for kind, number in count.items())
+        + (
+            f". Never solved by some arm: {', '.join(unsolved[:8])}{' and more' if len(unsolved) > 8 else ''}."
+            if unsolved
+            else "."
+        )
+    )
     place = {task: number for number, task in enumerate(order)}
     ranked = sorted(summary.tasks, key=lambda r: (place[r.task], r.arm.label))
-    body = [(r.task, r.arm.label, f"{r.c}/{r.n}", r.kind, r.score, r.cost_usd, r.infrastructure_attempts, r.statuses) for r in ranked]
+    body = [
+        (r.task, r.arm.label, f"{r.c}/{r.n}", r.kind, r.score, r.cost_usd, r.infrastructure_attempts, r.statuses)
+        for r in ranked
+    ]
     note = f"The {len(shown)} flakiest of {len(order)} tasks are drawn." if len(order) > len(shown) else ""
     heads = ("task", "arm", "solved", "kind", "score", "USD", "infra", "endings")
     sentence = "c of n trials solved for each task and arm; tasks whose outcome varies most come first. Never solved: suspect the task."
@@ -154,7 +190,12 @@ def runs(summary: Summary) -> Figure:
         .encode(
             x=alt.X("score:Q", axis=share_axis("score of one run"), scale=alt.Scale(zero=False)),
             y=alt.Y("day:N", title=None),
-            row=alt.Row("arm:N", title=None, sort=shown, header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top", labelFontSize=12)),
+            row=alt.Row(
+                "arm:N",
+                title=None,
+                sort=shown,
+                header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top", labelFontSize=12),
+            ),
             color=colour(domain=shown).legend(None),
             tooltip=["arm:N", "run:N", alt.Tooltip("score:Q", format=".1%")],
         )
@@ -164,26 +205,55 @@ def runs(summary: Summary) -> Figure:
         (r.arm.label, r.runs, percent(r.lowest), percent(r.highest), percent(r.sd_observed), percent(r.sd_expected),
          percent(r.sd_expected_unbiased), r.p_value, percent(r.smallest_difference), r.reason or "") for r in summary.run_summaries
     ]  # fmt: skip
-    heads = ("arm", "runs", "lowest", "highest", "SD", "SD expected (plug-in)", "SD expected (unbiased)", "p shuffle", "runs must differ by", "reason")
+    heads = (
+        "arm",
+        "runs",
+        "lowest",
+        "highest",
+        "SD",
+        "SD expected (plug-in)",
+        "SD expected (unbiased)",
+        "p shuffle",
+        "runs must differ by",
+        "reason",
+    )
     first = next((r for r in summary.run_summaries), None)
     words = " ".join(f"{r.arm.label}: {r.sentence}" for r in summary.run_summaries[:4])
-    return Figure("runs", "From run to run", spec(chart), first.sentence if first else "", words, table(heads, body), some(summary, shown))
+    return Figure(
+        "runs",
+        "From run to run",
+        spec(chart),
+        first.sentence if first else "",
+        words,
+        table(heads, body),
+        some(summary, shown),
+    )
 
 
 def variance(summary: Summary) -> Figure:
     """The parts of the variance of a score."""
     rows = [r for r in summary.variance if r.share is not None]
     if not rows:
-        return empty("variance", "Where the variance comes from", "Variance parts need two tasks and two trials of each.")
+        return empty(
+            "variance", "Where the variance comes from", "Variance parts need two tasks and two trials of each."
+        )
     shown = leading(summary)
-    values = [{"arm": r.arm.label, "part": r.part, "share": r.share, "variance": r.unbiased} for r in rows if r.arm.label in shown]
+    values = [
+        {"arm": r.arm.label, "part": r.part, "share": r.share, "variance": r.unbiased}
+        for r in rows
+        if r.arm.label in shown
+    ]
     chart = (
         alt.Chart(data(values))
         .mark_bar()
         .encode(
             x=alt.X("share:Q", axis=share_axis("share of the squared standard error"), stack="normalize"),
             y=alt.Y("arm:N", sort=shown, title=None, axis=alt.Axis(labelLimit=220)),
-            color=alt.Color("part:N", scale=alt.Scale(range=["#2f7ed8", "#e9a23b", "#1b9e77", "#9467bd"]), legend=alt.Legend(title=None, orient="top")),
+            color=alt.Color(
+                "part:N",
+                scale=alt.Scale(range=["#2f7ed8", "#e9a23b", "#1b9e77", "#9467bd"]),
+                legend=alt.Legend(title=None, orient="top"),
+            ),
             tooltip=["arm:N", "part:N", alt.Tooltip("share:Q", format=".1%"), alt.Tooltip("variance:Q", format=".4f")],
         )
         .properties(width="container", height=26 * len({v["arm"] for v in values}) + 10)
@@ -195,4 +265,12 @@ def variance(summary: Summary) -> Figure:
     )
     words = "; ".join(f"{r.arm.label}: {r.part} {percent(r.share)}" for r in rows[:8]) + "."
     heads = ("arm", "part", "unbiased", "plug-in", "share of error", "note")
-    return Figure("variance", "Where the variance comes from", spec(chart), sentence, words, table(heads, body), some(summary, shown))
+    return Figure(
+        "variance",
+        "Where the variance comes from",
+        spec(chart),
+        sentence,
+        words,
+        table(heads, body),
+        some(summary, shown),
+    )

@@ -52,7 +52,9 @@ def evidence_pages(
                 title = f"{task}, attempt {row['attempt_id']}"
                 pages.append(Page(link, template.render(title=title, back=name, back_words=task, rows=(), text=text)))
             listed.append({**row, "link": link})
-        pages.append(Page(name, template.render(title=task, back=f"../{back}", back_words="report", rows=listed, text="")))
+        pages.append(
+            Page(name, template.render(title=task, back=f"../{back}", back_words="report", rows=listed, text=""))
+        )
         words = f"{len(rows)} attempts, {sum(row['link'] is not None for row in listed)} transcripts"
         yield TaskLink(task, f"{folder}/{name}", words), pages
 

@@ -55,7 +55,11 @@ def cell(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:.3g}" if value and (abs(value) < 0.01 or abs(value) >= 1e5) else f"{value:.3f}".rstrip("0").rstrip(".")
+        return (
+            f"{value:.3g}"
+            if value and (abs(value) < 0.01 or abs(value) >= 1e5)
+            else f"{value:.3f}".rstrip("0").rstrip(".")
+        )
     return str(value)
 
 

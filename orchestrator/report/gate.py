@@ -24,7 +24,12 @@ def junit(gate: Gate) -> str:
 
 def markdown(gate: Gate) -> str:
     """A table for a pull request."""
-    lines = ["### passhat gate: " + ("holds" if gate.holds else "fails"), "", "| check | arm | verdict | finding |", "|---|---|---|---|"]
+    lines = [
+        "### passhat gate: " + ("holds" if gate.holds else "fails"),
+        "",
+        "| check | arm | verdict | finding |",
+        "|---|---|---|---|",
+    ]
     words = {True: "holds", False: "**fails**", None: "**cannot be decided**"}
     for check in gate.checks:
         cells = (_cell(check.name), _cell(check.arm), words[check.holds], _cell(check.sentence))

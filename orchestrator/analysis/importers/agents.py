@@ -6,10 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from orchestrator.analysis.importers.base import (
-    UnreadableImportError,
     Options,
     Refused,
     Trial,
+    UnreadableImportError,
     finite,
     first_line,
     graded,
@@ -48,7 +48,11 @@ class TauBench:
         info = mapping(entry.get("info"))
         cost = finite(entry.get("agent_cost", info.get("agent_cost")))
         user = finite(entry.get("user_cost", info.get("user_cost")))
-        known = {"cost_usd": cost, "judge_cost_usd": None, "rewards": {"reward": reward, **({"user_cost": user} if user is not None else {})}}
+        known = {
+            "cost_usd": cost,
+            "judge_cost_usd": None,
+            "rewards": {"reward": reward, **({"user_cost": user} if user is not None else {})},
+        }
         return Trial(
             source, "tau-bench", agent, str(entry["task_id"]), graded(reward), reward,
             repeat=whole(entry.get("trial")),

@@ -165,7 +165,9 @@ def load_json(path: Path) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise UnreadableImportError(f"{path} was asked for as JSON, but cannot be read ({error}): it may be cut off.") from None
+        raise UnreadableImportError(
+            f"{path} was asked for as JSON, but cannot be read ({error}): it may be cut off."
+        ) from None
 
 
 def mapping(value: object) -> Mapping[str, object]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from orchestrator.analysis.importers.base import (
-    UnreadableImportError,
     Options,
     Refused,
     Trial,
+    UnreadableImportError,
     finite,
     load_json,
     mapping,
@@ -28,7 +28,12 @@ _EXCEPTIONS = {
     "ImageBuildError": Status.IMAGE_ERROR,
     "NonZeroAgentExitCodeError": Status.AGENT_ERROR,
 }
-_PHASES = {"setup_s": "agent_setup", "create_s": "environment_setup", "agent_s": "agent_execution", "grade_s": "verifier"}
+_PHASES = {
+    "setup_s": "agent_setup",
+    "create_s": "environment_setup",
+    "agent_s": "agent_execution",
+    "grade_s": "verifier",
+}
 
 
 class Harbor:
@@ -56,7 +61,9 @@ class Harbor:
             yield from sorted(trials, key=lambda trial: (str(trial.started_at), trial.source))
             yield from _never_started(job, len(trials))
         if not found:
-            raise UnreadableImportError(f"Harbor jobs were asked for in {path}, but no trial folder was found: give jobs/<job>.")
+            raise UnreadableImportError(
+                f"Harbor jobs were asked for in {path}, but no trial folder was found: give jobs/<job>."
+            )
 
 
 def _folders(path: Path) -> list[Path]:
@@ -85,7 +92,9 @@ def _never_started(job: Path, trials: int) -> Iterator[Refused]:
         return
     planned = whole(mapping(load_json(job / "result.json")).get("n_total_trials"))
     if planned is not None and planned > trials:
-        yield Refused(job.name, f"{planned - trials} of {planned} planned trials left no folder: nothing is known of them")
+        yield Refused(
+            job.name, f"{planned - trials} of {planned} planned trials left no folder: nothing is known of them"
+        )
 
 
 def _read_trial(folder: Path, job: Path, options: Options) -> Trial | Refused:
@@ -125,7 +134,10 @@ def _lost(folder: Path, job: Path, source: str) -> Trial:
     config = mapping(load_json(told))
     task = mapping(config.get("task"))
     name = str(task.get("name") or Path(str(task.get("path") or folder.name.split("__")[0])).name)
-    known: dict[str, object] = {"failure_kind": "no result", "failure_message": "the harness left no result of this trial"}
+    known: dict[str, object] = {
+        "failure_kind": "no result",
+        "failure_message": "the harness left no result of this trial",
+    }
     return Trial(source, "harbor", str(mapping(config.get("agent")).get("name") or "unknown"), name, Status.LOST,
                  sweep=job.name, known=known)  # fmt: skip
 

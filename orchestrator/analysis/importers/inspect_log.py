@@ -10,10 +10,10 @@ from pathlib import Path
 import zstandard
 
 from orchestrator.analysis.importers.base import (
-    UnreadableImportError,
     Options,
     Refused,
     Trial,
+    UnreadableImportError,
     finite,
     load_json,
     mapping,
@@ -65,13 +65,17 @@ def _read_archive(path: Path, options: Options) -> Iterator[Trial | Refused]:
                     continue
                 yield _sample(mapping(sample), header, f"{path.name}/{name}", options)
     except zipfile.BadZipFile as error:
-        raise UnreadableImportError(f"{path} was asked for as an Inspect log, but is no whole archive ({error}).") from None
+        raise UnreadableImportError(
+            f"{path} was asked for as an Inspect log, but is no whole archive ({error})."
+        ) from None
 
 
 def _header(archive: zipfile.ZipFile, names: list[str], path: Path) -> Mapping[str, object]:
     name = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
     if name is None:
-        raise UnreadableImportError(f"{path} holds no header.json: it is no Inspect log, or was cut off before it began.")
+        raise UnreadableImportError(
+            f"{path} holds no header.json: it is no Inspect log, or was cut off before it began."
+        )
     return mapping(json.loads(read_entry(archive, name)))
 
 
@@ -94,7 +98,9 @@ def _read_json(path: Path, options: Options) -> Iterator[Trial | Refused]:
     log = mapping(load_json(path))
     samples = log.get("samples")
     if not isinstance(samples, list):
-        raise UnreadableImportError(f"{path} was asked for as an Inspect log, but has no list of samples: give the whole log.")
+        raise UnreadableImportError(
+            f"{path} was asked for as an Inspect log, but has no list of samples: give the whole log."
+        )
     for number, sample in enumerate(samples):
         yield _sample(mapping(sample), log, f"{path.name}/{number}", options)
 

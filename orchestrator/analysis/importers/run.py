@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.analysis.importers.agents import ClaudeLoop, Promptfoo, SweBench, TauBench
-from orchestrator.analysis.importers.base import UnreadableImportError, Importer, Options, Refused, RowMaker
+from orchestrator.analysis.importers.base import Importer, Options, Refused, RowMaker, UnreadableImportError
 from orchestrator.analysis.importers.harbor import Harbor
 from orchestrator.analysis.importers.inspect_log import Inspect
 from orchestrator.analysis.importers.tabular import Table

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from orchestrator.analysis.importers.base import UnreadableImportError, Options, Refused, Trial, finite, moment, whole
+from orchestrator.analysis.importers.base import Options, Refused, Trial, UnreadableImportError, finite, moment, whole
 from orchestrator.core.columns import COLUMNS
 from orchestrator.core.status import Status
 
