@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from orchestrator.models.calibration import Calibration
     from orchestrator.models.judgements import Grade
     from orchestrator.models.judging import Scale
     from orchestrator.storage.root import Root
@@ -138,3 +139,75 @@ def _grades(root: "Root", version: str | None) -> "list[Grade]":
 
     folder = "judgements" if version is None else folder_of(version)
     return [parse_grade(root.read(name)) for name, _ in root.list_files(folder, ".json")]
+
+
+@app.command("check")
+def check_command(
+    results: Results,
+    labels: Annotated[
+        Path | None, typer.Option(help="A CSV with attempt_id and passed; without it, the tests.")
+    ] = None,
+    version: Annotated[str | None, typer.Option(help="The judge's version; needed where there are several.")] = None,
+    sweep: Sweep = None,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Calibrate a judge per arm: agreement, kappa, sensitivity, specificity, with intervals over tasks.
+
+    Example: passhat judge check results --labels people.csv
+    """
+    import json
+    from dataclasses import asdict
+
+    from orchestrator.models.calibration import Pair, calibrate, gap
+    from orchestrator.models.judgements import JudgementError, first_grades, pairs, parse_labels
+    from orchestrator.storage.root import Root
+
+    root = Root(results)
+    grades = [g for g in _grades(root, None) if version is None or g.judge_version == version]
+    versions = sorted({grade.judge_version for grade in grades})
+    if len(versions) != 1:
+        found = f"several judges ({', '.join(versions)}); choose one with --version" if versions else "no grades"
+        raise JudgementError(f"{results} has {found}; `passhat judge list {results}` shows them")
+    rows = {str(row["attempt_id"]): row for row in _rows(root, sweep)}
+    known = {attempt: bool(row["passed"]) for attempt, row in rows.items()}
+    if labels is not None:
+        known = parse_labels(labels.read_text(encoding="utf-8"), str(labels))
+    compared = [
+        Pair(str(rows[attempt]["arm"]), str(rows[attempt]["task_cluster"] or rows[attempt]["task"]), judge, truth)
+        for attempt, judge, truth in pairs(first_grades(grades), known)
+        if attempt in rows
+    ]
+    unclear = sum(grade.passed is None for grade in grades)
+    arms = calibrate(compared, seed)
+    if as_json:
+        document = {"judge": versions[0], "unclear": unclear, "arms": [asdict(arm) for arm in arms], "gap": gap(arms)}
+        typer.echo(json.dumps(document, indent=1))
+        return
+    _print_check(versions[0], "tests" if labels is None else str(labels), unclear, arms)
+
+
+def _print_check(version: str, against: str, unclear: int, arms: "list[Calibration]") -> None:
+    from orchestrator.cli.tables import print_table, share
+    from orchestrator.models.calibration import Figure, gap
+
+    def shown(figure: Figure) -> str:
+        if figure.value is None:
+            return "-"
+        bounds = "" if figure.low is None or figure.high is None else f" [{figure.low:.2f}, {figure.high:.2f}]"
+        return f"{figure.value:.2f}{bounds}"
+
+    typer.echo(f"judge {version} against {against}; {unclear} unclear grades left out; intervals over task clusters")
+    heads = ("arm", "n", "judge %", "known %", "agreement", "kappa", "AC1", "sensitivity", "specificity")
+    lines = []
+    for arm in arms:
+        figures = (arm.agreement, arm.kappa, arm.gwet, arm.sensitivity, arm.specificity)
+        rates = (share(arm.judge_rate), share(arm.known_rate))
+        lines.append((arm.arm, str(arm.pairs), *rates, *(shown(figure) for figure in figures)))
+    print_table(heads, lines)
+    between = gap(arms)
+    if between is not None:
+        seen, true = between
+        typer.echo(
+            f"widest gap between arms: {100 * seen:+.1f} points as the judge sees it, {100 * true:+.1f} as known"
+        )

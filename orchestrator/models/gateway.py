@@ -5,10 +5,12 @@ same node speaks to it through a `GatewayHandle`, which may be pickled. The API'
 process over a pipe, or read by it from a file, and kept nowhere else.
 
 Reaching it from a container. With network "public" or "allowlist": `container_host` (the engine's bridge
-address) and the gateway's port. With network "none": an engine network made with `--internal` has no way
-out, but the host's own address on it stays reachable; the sandbox joins that network, `container_host` is
-its gateway address, and `host` must be "0.0.0.0" or that address. The `claude` agent's loop runs on the
-host and needs no network in the container at all.
+address) and the gateway's port. With network "none": an engine network made with `--internal` (and the
+option com.docker.network.bridge.enable_icc=false, so that its containers do not see each other) has no way
+out, but the host's own address on it stays reachable (tried on engine 20.10: the gateway answers, nothing
+else does). The sandbox joins that network, `container_host` is its gateway address, and `host` is that
+address or "0.0.0.0". What else listens on all of the host's addresses is reachable from there too. The
+`claude` agent's loop runs on the host and needs no network in the container at all.
 """
 
 import http.client

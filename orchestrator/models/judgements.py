@@ -6,13 +6,21 @@ A grade is written once; grading again with the same judge only adds what is mis
 is given functions to read and write.
 """
 
+import csv
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from orchestrator.models.judge import Graded
 from orchestrator.models.transcript import Event, render
+
+_WORDS = {"1": True, "true": True, "pass": True, "yes": True, "0": False, "false": False, "fail": False, "no": False}
+
+
+class JudgementError(ValueError):
+    """Grades or labels that cannot be used; the message is what a person reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,11 @@ def grade_of(attempt_id: str, n: int, graded: Graded) -> Grade:
 
 
 def parse_grade(data: bytes) -> Grade:
-    """Raises ValueError for a file that is no grade."""
-    value = json.loads(data)
-    if not isinstance(value, dict):
-        raise ValueError("not a grade")
+    """Raises JudgementError for a file that is no grade."""
     try:
-        return Grade(**value)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
+        return Grade(**json.loads(data))
+    except (ValueError, TypeError) as error:
+        raise JudgementError(f"not a grade: {error}") from None
 
 
 def material(events: Iterable[Event]) -> tuple[str, str]:
@@ -78,3 +83,18 @@ def pairs(grades: Mapping[str, Grade], labels: Mapping[str, bool]) -> Iterator[t
         grade = grades.get(attempt)
         if grade is not None and grade.passed is not None:
             yield attempt, grade.passed, known
+
+
+def parse_labels(text: str, source: str) -> dict[str, bool]:
+    """A CSV with the columns attempt_id and passed (1/0, true/false, pass/fail, yes/no). Raises JudgementError."""
+    labels: dict[str, bool] = {}
+    reader = csv.DictReader(io.StringIO(text))
+    if not {"attempt_id", "passed"} <= set(reader.fieldnames or ()):
+        raise JudgementError(f"{source}: needs the columns attempt_id and passed; found {reader.fieldnames}")
+    for row in reader:
+        said = str(row["passed"]).strip().lower()
+        if said not in _WORDS:
+            raise JudgementError(f"{source}:{reader.line_num}: passed is {said!r}; use 1 or 0")
+        if labels.setdefault(str(row["attempt_id"]).strip(), _WORDS[said]) != _WORDS[said]:
+            raise JudgementError(f"{source}:{reader.line_num}: {row['attempt_id']} has two different labels")
+    return labels
