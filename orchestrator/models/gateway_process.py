@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -129,6 +130,8 @@ def main() -> int:
     except (OSError, ValueError) as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return 1
+    finally:
+        shutil.rmtree(Path(asked["control"]).parent, ignore_errors=True)
     return 0
 
 

@@ -175,8 +175,11 @@ def test_it_ends_with_its_owner(serve, gateway) -> None:
     pid = gate.pid
     assert pid is not None
     handle = gate.handle
+    folder = Path(handle.control).parent
+    assert folder.stat().st_mode & 0o077 == 0
     gate._process.stdin.close()  # what the kernel does for an owner that was killed
     gate._process.wait(10)
+    assert not folder.exists()
     with pytest.raises(GatewayError, match="does not answer"):
         handle.spent_usd()
 
