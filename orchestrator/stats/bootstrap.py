@@ -198,7 +198,8 @@ def band(result: Bootstrap, level: float = 0.95, *, bounds: tuple[float, float] 
     points = percentile(result, level)
     low, high = tuple(i.low for i in points), tuple(i.high for i in points)
     values, spread = tuple(i.value for i in points), tuple(i.se for i in points)
-    usable = np.array([s is not None and s > 0 for s in spread])
+    # Columns whose units are alike vary by rounding alone.
+    usable = np.array([s or 0.0 for s in spread]) > 1e-12 * np.maximum(1.0, np.abs(np.nan_to_num(result.estimates)))
     none: tuple[float | None, ...] = (None,) * len(points)
     if result.units < 2 or not usable.any():
         reason = "A band needs at least 2 units that differ."
@@ -296,6 +297,8 @@ def _intervals(result: Bootstrap, at: Floats, level: float, method: str) -> tupl
             continue
         low, high = np.quantile(held, at[:, j])
         se = float(held.std() * grown)
+        if se <= 1e-12 * max(1.0, abs(float(value))):
+            note = "All units are alike: the bootstrap sees no spread, which understates it."
         found.append(Interval(float(value), float(low), float(high), level, about, se, None, None, note))
     return tuple(found)
 
