@@ -122,4 +122,4 @@ def planned(cells: Grouped) -> NDArray[np.int64]:
 
 
 def _total(cells: Grouped, names: Sequence[str]) -> NDArray[np.int64]:
-    return np.sum([cells.measure(name) for name in names], axis=0, dtype=np.int64)
+    return np.asarray(np.sum([cells.measure(name) for name in names], axis=0), dtype=np.int64)

@@ -30,11 +30,11 @@ def check_cells(cells: Grouped, roots: Sequence[str]) -> Iterator[Finding]:
     yield from _unequal(cells)
     kept_out = int(cells.measure("suspect").sum())
     if kept_out:
-        tasks = sorted(
+        names = sorted(
             {str(t) for t, n in zip(cells.keys["task"].decode(), cells.measure("suspect").tolist(), strict=True) if n}
         )
         yield Finding(
-            "suspect trials", "warning", kept_out, ", ".join(tasks[:6]),
+            "suspect trials", "warning", kept_out, ", ".join(names[:6]),
             f"{kept_out} trials carry a flag that keeps them out of every score: look at them with `passhat show`.",
         )  # fmt: skip
 

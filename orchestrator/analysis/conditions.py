@@ -9,6 +9,7 @@ from orchestrator.analysis.arms import Resampled, number
 from orchestrator.analysis.cells import STATUSES, passes, planned, trials
 from orchestrator.analysis.context import Floats, Policies, Settings, SuiteCells, estimand
 from orchestrator.analysis.estimand import Number, undefined
+from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.tables import CostRow, DayRow, ResourceRow
 from orchestrator.analysis.usage import Spread
 from orchestrator.core.status import Origin, ScoringRule
@@ -24,12 +25,14 @@ def resource_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> 
         whole = int(every.sum())
         won = passes(by_task)
         missing = whole - int(trials(by_task, ScoringRule.DEFAULT).sum())
-        bounds = (float(won.sum() / whole), float((won.sum() + missing) / whole)) if whole else (None, None)
+        bounds: tuple[float | None, float | None] = (
+            (float(won.sum() / whole), float((won.sum() + missing) / whole)) if whole else (None, None)
+        )
         for rule in ScoringRule:
             n = trials(by_task, rule)
             about = estimand("pass@1", suite, column, policies, replace(settings, rule=rule), k=1)
             found = _rate(suite, by_task.keys["task"].decode(), won, n, settings)
-            yield ResourceRow(arm, "score", str(rule), found, int(n.sum()), int(won.sum()), *bounds, about)
+            yield ResourceRow(arm, "score", str(rule), found, int(n.sum()), int(won.sum()), bounds[0], bounds[1], about)
         about = estimand("infrastructure failures per attempt", suite, column, policies, settings)
         attempts, failed = by_task.measure("attempts"), by_task.measure("attempts_infrastructure")
         found = _rate(suite, by_task.keys["task"].decode(), failed, attempts, settings)
@@ -146,7 +149,7 @@ def day_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Itera
                 about_day = replace(
                     about, n_min=int(n_day.min()), n_median=float(np.median(n_day)), n_max=int(n_day.max())
                 )
-                clusters = _day_clusters(suite, by_day, complete)
+                clusters = _day_clusters(suite, by_day, np.asarray(complete))
                 rates = wins[complete, at] / n_day
                 found = number(mean_interval(rates, n=n_day, cluster=clusters, level=settings.level), "CR2 with t")
             else:
@@ -160,10 +163,10 @@ def day_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Itera
             )
 
 
-def _day_clusters(suite: SuiteCells, by_day: object, complete: np.ndarray) -> np.ndarray | None:
+def _day_clusters(suite: SuiteCells, by_day: Grouped, complete: np.ndarray) -> np.ndarray | None:
     if suite.clusters is None:
         return None
-    tasks = by_day.keys["task"]  # type: ignore[attr-defined]
+    tasks = by_day.keys["task"]
     of_task = dict(zip(suite.tasks, suite.clusters.tolist(), strict=True))
     names = [of_task[str(tasks.values[code])] for code in np.unique(tasks.codes)]
-    return np.array(names)[complete]
+    return np.asarray(np.array(names)[complete])

@@ -178,9 +178,9 @@ def _limits(policy: Policy, summary: Summary) -> Iterator[Check]:
                 continue
             name = f"at most {100 * limit:g}% infrastructure failures"
             rate = r.count / r.trials if r.trials else None
-            holds = None if rate is None else rate <= limit
-            yield Check(name, r.arm.label, holds, f"{r.arm.label}: {r.count} of {r.trials} attempts failed by infrastructure"
-                        f" ({100 * (rate or 0):.2f}%), {'within' if holds else 'above'} {100 * limit:g}%.")  # fmt: skip
+            within = None if rate is None else rate <= limit
+            yield Check(name, r.arm.label, within, f"{r.arm.label}: {r.count} of {r.trials} attempts failed by infrastructure"
+                        f" ({100 * (rate or 0):.2f}%), {'within' if within else 'above'} {100 * limit:g}%.")  # fmt: skip
 
 
 def _baselines(policy: Policy, loaded: Loaded, roots: list[str], settings: Settings) -> Iterator[Check]:

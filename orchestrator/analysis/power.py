@@ -80,11 +80,11 @@ def answer(
     kinds = {"repeats_a": question.repeats, "repeats_b": question.repeats, "alpha": question.alpha}
     needed = least = reached = None
     if question.difference is not None:
-        needed = tasks_needed(noise, question.difference, power=question.power, **kinds).tasks  # type: ignore[arg-type]
+        needed = tasks_needed(noise, question.difference, power=question.power, **kinds).tasks
     if question.tasks is not None:
-        least = smallest_difference(noise, question.tasks, power=question.power, **kinds)  # type: ignore[arg-type]
+        least = smallest_difference(noise, question.tasks, power=question.power, **kinds)
         if question.difference is not None:
-            reached = normal_power(noise, question.difference, question.tasks, **kinds)  # type: ignore[arg-type]
+            reached = normal_power(noise, question.difference, question.tasks, **kinds)
     simulated = error = None
     if rates is not None and question.tasks is not None:
         found = simulated_power(

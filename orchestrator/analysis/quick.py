@@ -60,9 +60,12 @@ def _row(arm: tuple[object, ...], cells: Grouped, usage: dict[str, Spread]) -> Q
     smallest = int(n.min())
     suspect = int(cells.measure("suspect").sum())
     known = int(cells.measure("cost_known").sum())
-    names = [str(value) for value in arm]
+    suite, agent, resources, lane = (str(value) for value in arm)
     return QuickRow(
-        *names,
+        suite,
+        agent,
+        resources,
+        lane,
         tasks=len(tasks),
         trials=int(n.sum()),
         without_verdict=int(planned(tasks).sum() - n.sum()) - suspect,

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from orchestrator.analysis import tables as shapes
+from orchestrator.analysis.estimand import Estimand, Number
+from orchestrator.analysis.integrity import Finding
 from orchestrator.analysis.tables import TABLES, Summary, table
 from orchestrator.storage.root import Root
 
@@ -26,7 +28,7 @@ _ROW_TYPES: Mapping[str, type] = {
     "resources": shapes.ResourceRow,
     "costs": shapes.CostRow,
     "judges": shapes.JudgeRow,
-    "integrity": shapes.Finding,
+    "integrity": Finding,
 }
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
@@ -41,11 +43,11 @@ def _fields(shape: type, prefix: str = "") -> list[pa.Field]:
     hints = typing.get_type_hints(shape)
     for item in fields(shape):
         kind = _bare(hints[item.name])
-        if kind is shapes.Estimand:
+        if kind is Estimand:
             found += _fields(kind, "estimand_")
             if not any(field.name == "sentence" for field in found) and "sentence" not in hints:
                 found.append(pa.field("sentence", pa.string()))
-        elif kind is shapes.Number:
+        elif kind is Number:
             found += _fields(kind, "" if item.name == "number" else f"{item.name}_")
         elif is_dataclass(kind):
             found += _fields(typing.cast(type, kind))

@@ -68,7 +68,8 @@ def load_cells(
     cells = read_cells(files, excluded=check.excluded, map_partitions=map_partitions)
     profiles = read_profiles(files, map_partitions=map_partitions)
     digests = read_task_digests(files, map_partitions=map_partitions)
-    assert profiles is not None and digests is not None
+    assert profiles is not None
+    assert digests is not None
     findings = [*check.findings, *check_profiles(profiles, digests)]
     chosen = selection or Selection(())
     cells = chosen.apply(cells) if chosen.conditions else cells
@@ -98,7 +99,8 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
     runs = read_runs(loaded.files, settings.rule, excluded=excluded, map_partitions=map_partitions)
     judged = read_judgements(loaded.files, excluded=excluded, map_partitions=map_partitions)
     counts = read_factors(loaded.files, settings, excluded=excluded, map_partitions=map_partitions)
-    assert runs is not None and counts is not None
+    assert runs is not None
+    assert counts is not None
     counts = counts.where(_same_fields(loaded.selection, counts))
     if judged is not None:
         judged = judged.where(_same_fields(loaded.selection, judged))

@@ -5,7 +5,20 @@ from collections.abc import Sequence
 import altair as alt
 
 from orchestrator.analysis.tables import Summary
-from orchestrator.report.figures import MOST_ARMS, Figure, colour, data, empty, percent, share_axis, span, spec, table
+from orchestrator.report.figures import (
+    MOST_ARMS,
+    PALETTE,
+    Figure,
+    colour,
+    data,
+    empty,
+    percent,
+    share_axis,
+    span,
+    spec,
+    table,
+    together,
+)
 
 
 def leading(summary: Summary, at_most: int = MOST_ARMS) -> list[str]:
@@ -45,10 +58,12 @@ def scores(summary: Summary) -> Figure:
     y = alt.Y("arm:N", sort=order, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(data(values)).encode(y=y)
     hover = [alt.Tooltip(f"{n}:Q", format=".1%") for n in ("estimate", "low", "high")]
-    bars = base.mark_rule(strokeWidth=2).encode(
+    bars = base.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
         x=alt.X("low:Q", axis=share_axis("pass@1"), scale=alt.Scale(zero=False)), x2="high:Q", tooltip=["arm:N", *hover]
     )
-    dots = base.mark_point(filled=True, size=70).encode(x="estimate:Q", tooltip=["arm:N", *hover, "method:N"])
+    dots = base.mark_point(filled=True, size=70, color=PALETTE[0], opacity=1).encode(
+        x="estimate:Q", tooltip=["arm:N", *hover, "method:N"]
+    )
     chart = (bars + dots).properties(width="container", height=22 * len(rows) + 10)
     best, worst = rows[0], rows[-1]
     words = (
@@ -61,7 +76,7 @@ def scores(summary: Summary) -> Figure:
         for r in summary.arms
     ]  # fmt: skip
     heads = ("arm", "statistic", "estimate", "interval", "method", "quoted", "reason")
-    return Figure("scores", "Arms", spec(chart), rows[0].estimand.sentence(), words, table(heads, everything))
+    return Figure("scores", "Arms", spec(chart), together([r.estimand for r in rows]), words, table(heads, everything))
 
 
 def curves(summary: Summary) -> Figure:
@@ -98,7 +113,6 @@ def curves(summary: Summary) -> Figure:
         .properties(width=330, height=280)
         .facet(facet=alt.Facet("statistic:N", title=None, header=alt.Header(labelFontSize=13)), columns=2)
     )
-    first = rows[0]
     ends = [r for r in rows if r.k == top and r.arm.label in shown]
     words = (
         "Curves over k. At k = "
@@ -116,7 +130,7 @@ def curves(summary: Summary) -> Figure:
         "curves",
         "pass@k and pass^k",
         spec(chart),
-        first.estimand.sentence(),
+        together([r.estimand for r in rows], "pass@k and pass^k"),
         words,
         table(heads, body),
         some(summary, shown),

@@ -4,7 +4,7 @@ import altair as alt
 
 from orchestrator.analysis.tables import Summary
 from orchestrator.report.arms import leading, some
-from orchestrator.report.figures import Figure, colour, data, empty, percent, share_axis, span, spec, table
+from orchestrator.report.figures import Figure, colour, data, empty, percent, share_axis, span, spec, table, together
 
 
 def resources(summary: Summary) -> Figure:
@@ -15,16 +15,21 @@ def resources(summary: Summary) -> Figure:
     shown = leading(summary, 12)
     values = [
         {
-            "arm": r.arm.label, "what": r.quantity if r.quantity != "score" else "three scoring rules", "rule": r.rule,
+            "arm": r.arm.label, "what": r.quantity if r.quantity != "score" else "three scoring rules", "rule": r.rule, "slot": r.rule if r.quantity == "score" else "default",
             "estimate": r.number.estimate, "low": r.number.low, "high": r.number.high, "count": f"{r.count} of {r.trials}",
         }
         for r in rows if r.arm.label in shown
     ]  # fmt: skip
-    scale = alt.Scale(range=["#2f7ed8", "#e4572e", "#1b9e77", "#7f7f7f"])
+    scale = alt.Scale(
+        domain=["default", "strict", "agent_only", "all attempts", "all trials"],
+        range=["#2f7ed8", "#e4572e", "#1b9e77", "#d69f00", "#9467bd"],
+    )
     base = alt.Chart().encode(
         y=alt.Y("arm:N", title=None, axis=alt.Axis(labelLimit=200)),
-        yOffset=alt.YOffset("rule:N"),
-        color=alt.Color("rule:N", scale=scale, legend=alt.Legend(title="scoring rule", orient="top")),
+        yOffset=alt.YOffset("slot:N"),
+        color=alt.Color(
+            "rule:N", scale=scale, legend=alt.Legend(title="scoring rule, or what is counted", orient="top", columns=3)
+        ),
     )
     hover = ["arm:N", "rule:N", "count:N", *(alt.Tooltip(f"{n}:Q", format=".2%") for n in ("estimate", "low", "high"))]
     bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", axis=share_axis("")), x2="high:Q", tooltip=hover)
@@ -50,7 +55,7 @@ def resources(summary: Summary) -> Figure:
         "resources",
         "Resource settings",
         spec(chart),
-        rows[0].estimand.sentence(),
+        together([r.estimand for r in rows]),
         words,
         table(heads, body),
         some(summary, shown),
@@ -88,7 +93,7 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
         x=alt.X("low:Q", axis=share_axis("difference in pass@1")), x2="high:Q", color=verdict, tooltip=hover
     )
     dots = base.mark_point(filled=True, size=60).encode(x="estimate:Q", color=verdict, tooltip=hover)
-    zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888").encode(x="zero:Q")
+    zero = alt.Chart(data([{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888").encode(x="zero:Q")
     chart = (zero + bars + dots).properties(width="container", height=20 * len(values) + 10)
     body = [
         (r.second, r.first, r.statistic, percent(r.number.estimate), span(r.number.low, r.number.high), r.p_value, r.p_adjusted,
@@ -109,7 +114,13 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
     note = f"The {at_most} largest of {len(rows)} differences are drawn." if len(rows) > at_most else ""
     words = " ".join(r.sentence for r in rows[:3])
     return Figure(
-        "differences", "Paired differences", spec(chart), rows[0].estimand.sentence(), words, table(heads, body), note
+        "differences",
+        "Paired differences",
+        spec(chart),
+        together([r.estimand for r in rows]),
+        words,
+        table(heads, body),
+        note,
     )
 
 
@@ -183,7 +194,9 @@ def costs(summary: Summary) -> Figure:
     chart = alt.layer(*layers).properties(width="container", height=320)
     on = [r.arm.label for r in rows if r.on_frontier]
     words = f"Scatter plot of pass@1 against cost per trial for {len(rows)} arms. On the frontier: {', '.join(on)}."
-    return Figure("costs", "Cost against accuracy", spec(chart), rows[0].estimand.sentence(), words, table(heads, body))
+    return Figure(
+        "costs", "Cost against accuracy", spec(chart), together([r.estimand for r in rows]), words, table(heads, body)
+    )
 
 
 def days(summary: Summary) -> Figure:
@@ -246,7 +259,7 @@ def days(summary: Summary) -> Figure:
         "days",
         "Days and drift",
         spec(chart),
-        rows[0].estimand.sentence(),
+        together([r.estimand for r in rows]),
         words,
         table(heads, body),
         some(summary, shown),
@@ -297,7 +310,7 @@ def judges(summary: Summary) -> Figure:
         "judges",
         "Judge against tests",
         spec(chart),
-        rows[0].estimand.sentence(),
+        together([r.estimand for r in rows]),
         words,
         table(heads, body),
         some(summary, shown),

@@ -1,9 +1,12 @@
 """What a figure of the report is: a chart, what it estimates, a table of the same numbers and words for them."""
 
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import altair as alt
+
+from orchestrator.analysis.estimand import Estimand
 
 PALETTE = ("#2f7ed8", "#e4572e", "#1b9e77", "#9467bd", "#d69f00", "#17a2b8", "#c2527e", "#7f7f7f", "#8c6d31", "#5254a3")
 MOST_ARMS = 10
@@ -32,6 +35,26 @@ class Figure:
     note: str = ""
 
 
+def together(estimands: Sequence[Estimand], statistic: str | None = None) -> str:
+    """One sentence for the numbers of several arms: what they share, and the range of what they do not."""
+    first = estimands[0]
+    return replace(
+        first,
+        statistic=statistic or first.statistic,
+        n_min=min(e.n_min for e in estimands),
+        n_max=max(e.n_max for e in estimands),
+        n_median=statistics.median(e.n_median for e in estimands),
+        tasks=max(e.tasks for e in estimands),
+        resources=", ".join(dict.fromkeys(e.resources for e in estimands)),
+        retry_policy="; ".join(dict.fromkeys(e.retry_policy for e in estimands)),
+        rule=", ".join(dict.fromkeys(e.rule for e in estimands)),
+        snapshots=max(e.snapshots for e in estimands),
+        days=max(e.days for e in estimands),
+        first_day=min(e.first_day for e in estimands),
+        last_day=max(e.last_day for e in estimands),
+    ).sentence()
+
+
 def spec(chart: alt.TopLevelMixin) -> Mapping[str, object]:
     """A chart as plain JSON values, sizes left to the page."""
     found: dict[str, object] = chart.to_dict()
@@ -41,7 +64,7 @@ def spec(chart: alt.TopLevelMixin) -> Mapping[str, object]:
 
 def data(rows: Sequence[Mapping[str, object]]) -> alt.Data:
     """Rows as inline data."""
-    return alt.Data(values=[dict(row) for row in rows])
+    return alt.Data(values=[dict(row) for row in rows])  # type: ignore[no-untyped-call]
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:

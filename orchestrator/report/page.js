@@ -10,7 +10,7 @@
     var base = {
       background: "transparent", font: "system-ui, sans-serif", view: { stroke: "transparent" },
       axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 11, titleFontWeight: "normal" },
-      legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontWeight: "normal", symbolStrokeWidth: 2 },
+      legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontWeight: "normal", symbolStrokeWidth: 2, symbolOpacity: 1 },
       header: { labelColor: ink, titleColor: ink }, title: { color: ink }, text: { color: ink }
     };
     Object.keys(theme).forEach(function (key) {

@@ -113,7 +113,7 @@ def _fixed_width(spec: Mapping[str, object]) -> dict[str, object]:
 @cache
 def bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
-    text: str = vl_convert.javascript_bundle()
+    text: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
