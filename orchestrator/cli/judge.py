@@ -159,7 +159,7 @@ def check_command(
     import json
     from dataclasses import asdict
 
-    from orchestrator.models.calibration import Pair, calibrate, gap
+    from orchestrator.models.calibration import Pair, calibrate
     from orchestrator.models.judgements import JudgementError, first_grades, pairs, parse_labels
     from orchestrator.storage.root import Root
 
@@ -167,8 +167,8 @@ def check_command(
     grades = [g for g in _grades(root, None) if version is None or g.judge_version == version]
     versions = sorted({grade.judge_version for grade in grades})
     if len(versions) != 1:
-        found = f"several judges ({', '.join(versions)}); choose one with --version" if versions else "no grades"
-        raise JudgementError(f"{results} has {found}; `passhat judge list {results}` shows them")
+        there = f"several judges ({', '.join(versions)}); choose one with --version" if versions else "no grades"
+        raise JudgementError(f"{results} has {there}; `passhat judge list {results}` shows them")
     rows = {str(row["attempt_id"]): row for row in _rows(root, sweep)}
     known = {attempt: bool(row["passed"]) for attempt, row in rows.items()}
     if labels is not None:
@@ -179,35 +179,39 @@ def check_command(
         if attempt in rows
     ]
     unclear = sum(grade.passed is None for grade in grades)
-    arms = calibrate(compared, seed)
+    found = calibrate(compared, seed)
     if as_json:
-        document = {"judge": versions[0], "unclear": unclear, "arms": [asdict(arm) for arm in arms], "gap": gap(arms)}
-        typer.echo(json.dumps(document, indent=1))
+        typer.echo(json.dumps({"judge": versions[0], "unclear": unclear, **asdict(found)}, indent=1))
         return
-    _print_check(versions[0], "tests" if labels is None else str(labels), unclear, arms)
+    _print_check(versions[0], "tests" if labels is None else str(labels), unclear, found)
 
 
-def _print_check(version: str, against: str, unclear: int, arms: "list[Calibration]") -> None:
+def _print_check(version: str, against: str, unclear: int, found: "Calibration") -> None:
     from orchestrator.cli.tables import print_table, share
-    from orchestrator.models.calibration import Figure, gap
-
-    def shown(figure: Figure) -> str:
-        if figure.value is None:
-            return "-"
-        bounds = "" if figure.low is None or figure.high is None else f" [{figure.low:.2f}, {figure.high:.2f}]"
-        return f"{figure.value:.2f}{bounds}"
 
     typer.echo(f"judge {version} against {against}; {unclear} unclear grades left out; intervals over task clusters")
-    heads = ("arm", "n", "judge %", "known %", "agreement", "kappa", "AC1", "sensitivity", "specificity")
     lines = []
-    for arm in arms:
-        figures = (arm.agreement, arm.kappa, arm.gwet, arm.sensitivity, arm.specificity)
-        rates = (share(arm.judge_rate), share(arm.known_rate))
-        lines.append((arm.arm, str(arm.pairs), *rates, *(shown(figure) for figure in figures)))
-    print_table(heads, lines)
-    between = gap(arms)
-    if between is not None:
-        seen, true = between
-        typer.echo(
-            f"widest gap between arms: {100 * seen:+.1f} points as the judge sees it, {100 * true:+.1f} as known"
-        )
+    for arm, figures in found.arms:
+        shown = [_interval(figures, name) for name in ("agreement", "kappa", "ac1", "sensitivity", "specificity")]
+        count = sum(sum(row) for row in figures.table)
+        lines.append((arm, str(count), share(figures.judged), share(figures.prevalence), *shown))
+    print_table(("arm", "n", "judge %", "known %", "agree", "kappa", "AC1", "sens", "spec"), lines)
+    for test in found.equal:
+        p = f"p = {test.p:.3g}" if test.p is not None else str(test.reason)
+        typer.echo(f"{test.measure} the same on all arms: {p} ({test.trials} trials can tell)")
+    gap = found.gap
+    if gap is not None and gap.by_judge.difference is not None and gap.by_truth.difference is not None:
+        seen, true = gap.by_judge.difference.value, gap.by_truth.difference.value
+        first, second = (arm for arm, _ in found.arms)
+        typer.echo(f"{second} less {first}: {share(seen)} points as the judge sees it, {share(true)} as known")
+
+
+def _interval(figures: object, name: str) -> str:
+    from orchestrator.stats.sample import Interval
+
+    value = getattr(figures, name)
+    assert isinstance(value, Interval)
+    if value.value is None:
+        return "-"
+    bounds = "" if value.low is None or value.high is None else f" {value.low:.2f}..{value.high:.2f}"
+    return f"{value.value:.2f}{bounds}"

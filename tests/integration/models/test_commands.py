@@ -98,14 +98,18 @@ def test_a_judge_grades_what_is_stored_once_and_is_calibrated(results: str, serv
     assert "24 grades of 12 attempts, 4 unclear" in call("judge", "list", results)
     checked = json.loads(call("judge", "check", results, "--json"))
     assert checked["unclear"] == 4
-    for arm in checked["arms"]:
-        assert (arm["pairs"], arm["agreement"]["value"]) == (5, 0.8)
-        assert arm["sensitivity"]["value"] == 1.0
+    assert [name for name, _ in checked["arms"]] == ["one/1x/live", "two/1x/live"]
+    for _, arm in checked["arms"]:
+        assert sum(map(sum, arm["table"])) == 5
+        assert (arm["agreement"]["value"], arm["sensitivity"]["value"]) == (0.8, 1.0)
+    assert checked["gap"]["by_judge"]["difference"]["value"] == 0.0
     labels = tmp_path / "people.csv"
     labels.write_text("attempt_id,passed\n" + "".join(f"one{n}-0,{int(says[n] == 'PASS')}\n" for n in says))
     people = json.loads(call("judge", "check", results, "--labels", str(labels), "--json"))
-    assert [arm["agreement"]["value"] for arm in people["arms"]] == [1.0]
-    assert "judge judge-1/1/scripted/" in call("judge", "check", results)
+    assert [arm["agreement"]["value"] for _, arm in people["arms"]] == [1.0]
+    printed = call("judge", "check", results)
+    assert "judge judge-1/1/scripted/" in printed
+    assert "0.0 points as the judge sees it, 0.0 as known" in printed
 
 
 def test_prices_and_an_example_script_are_printed() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.models.calibration import Figure, Pair, calibrate, gap
+from orchestrator.models.calibration import Pair, calibrate
 from orchestrator.models.judge import Graded
 from orchestrator.models.judgements import (
     JudgementError,
@@ -26,38 +26,34 @@ def table(arm: str, both: int, judge_only: int, known_only: int, neither: int) -
 
 def test_the_textbook_table() -> None:
     """20, 5, 10, 15: agreement 0.7, kappa 0.4 (the worked example of Cohen's kappa in common use)."""
-    (found,) = calibrate(table("a", 20, 5, 10, 15))
-    assert found.agreement.value == pytest.approx(0.7)
-    assert found.kappa.value == pytest.approx(0.4)
-    assert found.sensitivity.value == pytest.approx(20 / 30)
-    assert found.specificity.value == pytest.approx(15 / 20)
-    assert (found.judge_rate, found.known_rate) == (0.5, 0.6)
-    assert found.kappa.low is not None
-    assert found.kappa.low < 0.4 < (found.kappa.high or 0)
-    assert calibrate(table("a", 20, 5, 10, 15)) == [found]
+    found = calibrate(table("a", 20, 5, 10, 15))
+    ((arm, figures),) = found.arms
+    assert arm == "a"
+    assert figures.agreement.value == pytest.approx(0.7)
+    assert figures.kappa.value == pytest.approx(0.4)
+    assert figures.sensitivity.value == pytest.approx(20 / 30)
+    assert figures.specificity.value == pytest.approx(15 / 20)
+    assert (figures.judged, figures.prevalence) == (0.5, 0.6)
+    assert (found.equal, found.gap) == ((), None)
 
 
-def test_a_constant_side_has_no_kappa_but_an_ac1() -> None:
-    (found,) = calibrate(table("a", 45, 5, 0, 0))
-    assert found.kappa == Figure(None)
-    assert found.sensitivity.value == 1.0
-    assert found.specificity.value == 0.0
-    assert found.gwet.value == pytest.approx((0.9 - 2 * 0.95 * 0.05) / (1 - 2 * 0.95 * 0.05))
-    (perfect,) = calibrate(table("a", 50, 0, 0, 0))
-    assert perfect.specificity == Figure(None)
+def test_a_judge_that_favours_an_arm_shows_in_the_gap_and_in_the_test() -> None:
+    pairs = table("fair", 25, 0, 0, 25) + table("favoured", 25, 20, 0, 5)
+    found = calibrate(pairs)
+    assert found.gap is not None
+    assert found.gap.by_judge.difference.value == pytest.approx(0.4)
+    assert found.gap.by_truth.difference.value == pytest.approx(0.0)
+    specificity = found.equal[1]
+    assert specificity.p is not None
+    assert specificity.p < 0.05
+    assert found == calibrate(reversed(pairs))
 
 
-def test_one_task_gives_no_interval() -> None:
-    (found,) = calibrate([Pair("a", "t", True, True), Pair("a", "t", False, True)])
-    assert found.agreement == Figure(0.5)
-
-
-def test_a_judge_that_favours_an_arm_shows_in_the_gap() -> None:
-    arms = calibrate(table("fair", 25, 0, 0, 25) + table("favoured", 25, 20, 0, 5))
-    seen, true = gap(arms)  # type: ignore[misc]
-    assert seen == pytest.approx(0.4)
-    assert true == pytest.approx(0.0)
-    assert gap(arms[:1]) is None
+def test_three_arms_have_no_single_gap() -> None:
+    found = calibrate(table("a", 5, 5, 5, 5) + table("b", 5, 5, 5, 5) + table("c", 5, 5, 5, 5))
+    assert [arm for arm, _ in found.arms] == ["a", "b", "c"]
+    assert found.gap is None
+    assert len(found.equal) == 2
 
 
 def graded(passed: bool | None) -> Graded:
