@@ -27,6 +27,7 @@ from orchestrator.storage.transcripts import write_blob
 
 POLL_S = 0.2
 TICK_S = 0.2
+COMMIT_S = 0.05
 MAX_SPAWN_FAILURES = 5
 
 
@@ -77,6 +78,7 @@ class Driver:
         self._aborting = False
         self._spawn_failures = 0
         self._uncommitted: list[tuple[Mapping[str, object], bool]] = []
+        self._committed_s = 0.0
         self.stopped_by: str | None = None
 
     @property
@@ -92,8 +94,10 @@ class Driver:
             events = self._cluster.poll(POLL_S)
             for event in events:
                 self._hear(event)
-            self._settle()
             now_s = self._monotonic()
+            if not events or now_s - self._committed_s >= COMMIT_S:
+                self._settle()
+                self._committed_s = now_s
             if now_s - last_tick >= TICK_S or not events:
                 last_tick = now_s
                 self._check_spending(now_s - begun_s)
@@ -202,7 +206,7 @@ class Driver:
             write_entry(self._book.root, kind, key, fields)
 
     def _settle(self) -> None:
-        """Make what was recorded durable, and only then count it."""
+        """Make what was recorded durable, and only then count it. Rows that end close together share a sync."""
         if not self._uncommitted:
             return
         self._book.store.commit()

@@ -21,6 +21,7 @@ class Recorder:
         self._lines: list[bytes] = []
         self._bytes = 0
         self._said: list[str] = []
+        self._notes = 0
         self.dropped_bytes = 0
 
     def record(self, event: Mapping[str, object]) -> None:
@@ -39,14 +40,17 @@ class Recorder:
 
     def note(self, event: str, **fields: object) -> None:
         """An event of ours, not the agent's."""
+        before = len(self._lines)
         self.record({"role": "harness", "event": event, **fields})
+        self._notes += len(self._lines) - before
 
     def said(self) -> str:
         """Everything the agent said in words."""
         return "\n".join(self._said)
 
     def compressed(self) -> bytes | None:
-        if not self._lines:
+        """The transcript; None when the agent did nothing that could be recorded."""
+        if self._notes == len(self._lines):
             return None
         return zstandard.compress(b"\n".join(self._lines) + b"\n", 3)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 
 from orchestrator.core.columns import SCHEMA_VERSION, empty_row
 from orchestrator.core.dispatch import Job
@@ -11,7 +12,7 @@ from orchestrator.core.plan import attempt_id
 from orchestrator.core.status import Status
 from orchestrator.execution.trial import Attempt
 from sandboxes.resources import ResourceSpec
-from sandboxes.snapshot import HostSnapshot, snapshot_id
+from sandboxes.snapshot import HostSnapshot, ImageSnapshot, snapshot_id
 
 MIB = 1024 * 1024
 MAX_MESSAGE = 4_000
@@ -140,7 +141,7 @@ def _effective(attempt: Attempt) -> dict[str, object]:
 def _environment(attempt: Attempt, host: HostSnapshot, node: str) -> dict[str, object]:
     image, before, after = attempt.image, attempt.before, attempt.after
     columns: dict[str, object] = {
-        "host_id": host.host_id,
+        "host_id": _host_id(host),
         "node": node,
         "neighbours_at_start": before.neighbours,
         "load_at_start": before.load_1m,
@@ -152,14 +153,29 @@ def _environment(attempt: Attempt, host: HostSnapshot, node: str) -> dict[str, o
     }
     if image is not None:
         columns |= {
-            "snapshot_id": snapshot_id(host, image),
-            "image_key": image.image_key,
+            "snapshot_id": _snapshot_id(host, image),
+            "image_key": _image_key(image),
             "image_reference": image.reference,
             "image_digest": image.digest,
             "image_digest_kind": image.digest_kind,
             "image_engine_id": image.engine_id,
         }
     return columns
+
+
+@lru_cache(maxsize=64)
+def _host_id(host: HostSnapshot) -> str:
+    return host.host_id
+
+
+@lru_cache(maxsize=4096)
+def _image_key(image: ImageSnapshot) -> str:
+    return image.image_key
+
+
+@lru_cache(maxsize=4096)
+def _snapshot_id(host: HostSnapshot, image: ImageSnapshot) -> str:
+    return snapshot_id(host, image)
 
 
 def _usage(attempt: Attempt) -> dict[str, object]:

@@ -27,6 +27,7 @@ class Worker:
         self._place = place
         self._make_agent = make_agent
         self._host = host
+        self._host_id = host.host_id
         self._told: set[str] = set()
 
     def run(self, assignment: Assignment) -> Outcome:
@@ -35,12 +36,13 @@ class Worker:
         attempt = run_attempt(assignment, self._facts, agent, self._place)
         row = attempt_row(attempt, self._host, self._place.node, self._facts.columns)
         dimensions = []
-        if self._host.host_id not in self._told:
-            self._told.add(self._host.host_id)
-            dimensions.append(("hosts", self._host.host_id, {**asdict(self._host), "node": self._place.node}))
-        if attempt.image is not None and attempt.image.image_key not in self._told:
-            self._told.add(attempt.image.image_key)
-            dimensions.append(("images", attempt.image.image_key, asdict(attempt.image)))
+        if self._host_id not in self._told:
+            self._told.add(self._host_id)
+            dimensions.append(("hosts", self._host_id, {**asdict(self._host), "node": self._place.node}))
+        key = row["image_key"]
+        if attempt.image is not None and isinstance(key, str) and key not in self._told:
+            self._told.add(key)
+            dimensions.append(("images", key, asdict(attempt.image)))
         return Outcome(row, attempt.recorder.compressed(), attempt.artifacts, tuple(dimensions))
 
     def ping(self) -> tuple[str, int]:

@@ -20,7 +20,7 @@ from orchestrator.storage import journal
 from orchestrator.storage.root import Root
 from orchestrator.storage.rows import to_table
 
-ROWS_PER_SEGMENT = 5_000
+ROWS_PER_SEGMENT = 2_000
 
 
 def partition_folder(row: Mapping[str, object]) -> str:
