@@ -20,6 +20,7 @@ from suites.grader_settings import StateSettings
 from suites.grading import Verdict, no_verdict
 
 MAX_STATE_BYTES = 64_000_000
+MAX_WORDS_BYTES = 4_000_000
 MAX_STEPS = 50_000_000
 SHOWN = 20
 
@@ -34,8 +35,7 @@ def judge_state(evidence: Evidence, wanted: StateSettings, goal: bytes | None, s
     try:
         if goal is not None:
             differences += _state_differences(evidence, wanted, json.loads(goal))
-        if wanted.facts_file is not None:
-            said += "\n" + evidence.read(wanted.facts_file, 4_000_000).decode("utf-8", errors="replace")
+        said += _written(evidence, wanted.facts_file)
     except (EvidenceError, StateError) as error:
         differences.append(str(error))
     except ValueError as error:
@@ -45,6 +45,13 @@ def judge_state(evidence: Evidence, wanted: StateSettings, goal: bytes | None, s
     passed = not differences
     details = "\n".join(differences[:SHOWN]) or "the end state is the goal state"
     return Verdict(passed, float(passed), {"reward": float(passed)}, grader="state", details=details)
+
+
+def _written(evidence: Evidence, path: str | None) -> str:
+    """What the agent told in a file; a missing file tells nothing, and is no difference by itself."""
+    if path is None or not evidence.exists(path):
+        return ""
+    return "\n" + evidence.read(path, MAX_WORDS_BYTES).decode("utf-8", errors="replace")
 
 
 def table_differences(tables: Mapping[str, Any], goal: Mapping[str, Any]) -> list[str]:

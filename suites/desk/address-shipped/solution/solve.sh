@@ -1,0 +1,3 @@
+#!/bin/bash
+set -e
+desk tell 'cannot; shipped'
