@@ -145,18 +145,10 @@ def lanes_apart(
     >>> lanes_apart(frozen, live).advice
     'The lanes part at wave 2: refresh the suite.'
     """
-    if len(frozen) != len(live) or not frozen:
+    if len(frozen) != len(live) or len(frozen) == 0:
         raise ValueError("Both lanes need the same waves, at least one.")
-    first = numbers(frozen[0], "frozen")
-    found = drift(
-        first,
-        [first + numbers(b, "live") - numbers(a, "frozen") for a, b in zip(frozen, live, strict=True)],
-        cluster=cluster,
-        n=n,
-        alpha=alpha,
-        horizon=horizon,
-        statistic=statistic,
-    )
+    gaps = [numbers(b, "live") - numbers(a, "frozen") for a, b in zip(frozen, live, strict=True)]
+    found = drift(np.zeros_like(gaps[0]), gaps, cluster=cluster, n=n, alpha=alpha, horizon=horizon, statistic=statistic)
     at = found.first_alarm
     return LanesApart(found, None if at is None else f"The lanes part at wave {at + 1}: refresh the suite.")
 
