@@ -25,7 +25,7 @@ TESTS, LIBRARY, LOGS = "/tests", "/opt/library", "/logs/verifier"
 FILES = ("fail_to_pass", "pass_to_pass")
 NOBODY = 65534
 ONE_CHECK_S, ONE_FILE_S = 20.0, 50.0
-MOST_BYTES = 16_000_000
+MOST_BYTES, MOST_WORDS = 16_000_000, 1_000_000
 RANDOM = random.SystemRandom()
 
 
@@ -86,23 +86,35 @@ def in_child(file, source, checks, keys):
         finally:
             os._exit(0)
     os.close(outgoing)
-    told = collect(incoming)
+    told = collect(incoming, child)
     os.close(incoming)
-    kill_unprivileged()
-    os.waitpid(child, 0)
     shutil.rmtree(place, ignore_errors=True)
     return told
 
 
-def collect(incoming):
+def collect(incoming, child):
+    """What was written until the child ended, or the time was up; then nothing unprivileged is left."""
     data, deadline = b"", time.monotonic() + ONE_FILE_S
-    while len(data) < 1_000_000:
-        ready, _, _ = select.select([incoming], [], [], max(0.0, deadline - time.monotonic()))
-        chunk = os.read(incoming, 65536) if ready else b""
+    ended = False
+    while not ended and time.monotonic() < deadline and len(data) < MOST_WORDS:
+        ended = os.waitpid(child, os.WNOHANG) != (0, 0)
+        data += read_ready(incoming, 0.0 if ended else 0.02)
+    kill_unprivileged()
+    if not ended:
+        os.waitpid(child, 0)
+    return set(data.decode("ascii", errors="replace").split())
+
+
+def read_ready(incoming, wait_s):
+    data = b""
+    while len(data) < MOST_WORDS and select.select([incoming], [], [], wait_s)[0]:
+        chunk = os.read(incoming, 65536)
         if not chunk:
             break
-        data += chunk
-    return set(data.decode("ascii", errors="replace").split())
+        data, wait_s = data + chunk, 0.0
+    if not data and wait_s:
+        time.sleep(0.001)
+    return data
 
 
 def drop_privileges(place):
