@@ -91,7 +91,6 @@ def build(config: Mapping[str, object], key: str) -> GatewayServer:
     ledger = Ledger(prices, today, float(str(budget)) if budget is not None else None)
     limit = AdaptiveLimit(int(str(config["max_concurrency"])), float(str(rate)) if rate is not None else None)
     recordings = config["recordings"]
-    store = Store(Path(str(recordings)), (key.encode(),) if key else ()) if recordings is not None else None
     proxy = config["proxy"]
     upstream = Upstream(
         url=str(config["upstream"]).rstrip("/"),
@@ -100,6 +99,8 @@ def build(config: Mapping[str, object], key: str) -> GatewayServer:
         idle_timeout_s=float(str(config["idle_timeout_s"])),
         announce=bool(config["announce_attempts"]),
     )
+    secrets_kept_out = (upstream.secret,) if upstream.secret is not None else ()
+    store = Store(Path(str(recordings)), secrets_kept_out) if recordings is not None else None
     return GatewayServer(upstream, ledger, limit, store)
 
 

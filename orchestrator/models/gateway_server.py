@@ -23,6 +23,7 @@ from orchestrator.models.script_server import ATTEMPT_HEADER
 MAX_REQUEST_BYTES = 64_000_000
 SENT_ON = ("content-type", "accept", "anthropic-version", "anthropic-beta")
 SENT_BACK = ("content-type", "retry-after", "request-id")
+SHORTEST_SECRET = 16
 QUEUED_HEADER = "x-passhat-queued-s"
 STATUS = {"token": 403, "budget": 402, "price": 402, "recording": 422, "unreachable": 502, "path": 404}
 
@@ -37,6 +38,11 @@ class Upstream:
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 600.0
     announce: bool = False
+
+    @property
+    def secret(self) -> bytes | None:
+        """The key as it must not be passed on; a placeholder of a few letters is none, and stands anywhere."""
+        return self.key.encode() if len(self.key) >= SHORTEST_SECRET else None
 
 
 class GatewayServer:
@@ -170,7 +176,7 @@ class GatewayServer:
             response = web.StreamResponse(status=answer.status, headers=back | {QUEUED_HEADER: f"{queued_s:.3f}"})
             passage = Passage(response, request, account, self._recorders.get(account.attempt_id))
             try:
-                await passage.run(answer, raw, self._up.key.encode())
+                await passage.run(answer, raw, self._up.secret)
             finally:
                 self._charge(account, model, answer.status, passage.scanner)
             return response
@@ -218,7 +224,7 @@ class Passage:
         self._response, self._request, self._recorder = response, request, recorder
         self._kept = bytearray()
 
-    async def run(self, answer: aiohttp.ClientResponse, raw: bytes, key: bytes) -> None:
+    async def run(self, answer: aiohttp.ClientResponse, raw: bytes, key: bytes | None) -> None:
         """Pass everything on. An answer that breaks off breaks off for the asker too, and is recorded so."""
         kind = answer.headers.get("content-type", "")
         streaming = "event-stream" in kind
@@ -230,18 +236,23 @@ class Passage:
                     self._kept += chunk
                 if streaming:
                     self.scanner.feed(chunk)
-                    await self._response.write(chunk.replace(key, REMOVED) if key in chunk else chunk)
+                    await self._response.write(without(key, chunk))
         except (aiohttp.ClientError, TimeoutError):
             broken = True
         if not streaming:
             self.scanner.whole(bytes(self._kept))
-            await self._response.write(bytes(self._kept).replace(key, REMOVED))
+            await self._response.write(without(key, bytes(self._kept)))
         if self._recorder is not None:
             again = answer.headers.get("retry-after")
             kept = bytes(self._kept)
             await asyncio.to_thread(self._recorder.add, raw, answer.status, kind, kept, broken, again)
         if broken and self._request.transport is not None:
             self._request.transport.abort()
+
+
+def without(secret: bytes | None, data: bytes) -> bytes:
+    """The data with the secret taken out."""
+    return data.replace(secret, REMOVED) if secret is not None else data
 
 
 def token_of(request: web.Request) -> str | None:

@@ -17,6 +17,7 @@ from suites.loading import load_suite
 
 MAX_COMMAND_BYTES = 100_000
 FOLDER = "/tmp/.scripted"
+_MOVED = rf"s#(^|[^[:alnum:]_./-])/solution\b#\1{FOLDER}#g"
 
 MODELS: Mapping[str, Behaviour] = {
     "scripted": Behaviour(success=1.0),
@@ -50,7 +51,7 @@ def solution_command(folder: Path) -> str:
     code = base64.b64encode(_packed(folder)).decode()
     return (
         f"mkdir -p {FOLDER} && printf %s {code} | base64 -d | tar -xzf - -C {FOLDER} && "
-        f"grep -rlIF /solution {FOLDER} | xargs -r sed -i 's#/solution\\b#{FOLDER}#g'; "
+        f"grep -rlIF /solution {FOLDER} | xargs -r sed -i -E '{_MOVED}'; "
         f"bash {FOLDER}/solve.sh; code=$?; rm -rf {FOLDER}; exit $code"
     )
 

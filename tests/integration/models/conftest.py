@@ -44,9 +44,9 @@ def serve(stack: ExitStack) -> Callable[..., tuple[ScriptedModel, str]]:
 def gateway(stack: ExitStack) -> Callable[..., Gateway]:
     """gateway(upstream, ..) -> a running gateway."""
 
-    def start(upstream: str, **settings: object) -> Gateway:
+    def start(upstream: str, key: str = KEY, **settings: object) -> Gateway:
         config = replace(GatewayConfig(upstream=upstream), **settings)  # type: ignore[arg-type]
-        return stack.enter_context(Gateway(config, None if config.key_file else KEY))
+        return stack.enter_context(Gateway(config, None if config.key_file else key))
 
     return start
 

@@ -113,6 +113,13 @@ def test_a_budget_without_a_price_is_refused(serve, gateway) -> None:
     assert gate.usage("free").cost_usd is None
 
 
+def test_a_placeholder_key_changes_no_answer(serve, gateway, sandbox, trial) -> None:
+    _, url = serve(LOOK, DONE)
+    result, metered = play(gateway(url, key="k"), trial, sandbox, "a")
+    assert (result.ending, result.usage.turns, metered.calls) == ("finished", 2, 2)
+    assert trial.of("tool")[0]["content"] == "hello"
+
+
 def test_an_api_that_is_not_there_is_a_connection_failure(gateway, sandbox, trial) -> None:
     result, _ = play(gateway("http://127.0.0.1:9"), trial, sandbox, "a")
     assert result.ending == "model_error"

@@ -73,8 +73,8 @@ def test_a_solution_is_carried_and_run_where_it_may_be_written(tmp_path: Path) -
 
     folder = tmp_path / "solution"
     folder.mkdir()
-    (folder / "solve.sh").write_text("cat /solution/data.txt > answer.txt\n")
-    (folder / "data.txt").write_text("42\n")
+    (folder / "solve.sh").write_text("cat '/solution/solution.txt' > answer.txt\n")
+    (folder / "solution.txt").write_text("42\n")
     command = solution_command(folder)
     assert command == solution_command(folder)
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
