@@ -107,6 +107,7 @@ def _run_summary(arm: tuple[object, ...], part: Grouped, settings: Settings, shu
         found.predicted_plugin,
         found.predicted_unbiased,
         p_value,
+        found.test.p_uneven if found.test else None,
         found.must_differ,
         found.reason or found.note,
         _sentence(found, p_value),

@@ -56,8 +56,9 @@ def quick_table(root: str, sweep: str | None = None) -> list[QuickRow]:
 
 def _row(arm: tuple[object, ...], cells: Grouped, usage: dict[str, Spread]) -> QuickRow:
     tasks = cells.regroup(["task"])
-    n, c = trials(tasks, ScoringRule.DEFAULT), passes(tasks)
-    smallest = int(n.min())
+    every, won = trials(tasks, ScoringRule.DEFAULT), passes(tasks)
+    n, c = every[every > 0], won[every > 0]
+    smallest = int(n.min()) if len(n) else 0
     suspect = int(cells.measure("suspect").sum())
     known = int(cells.measure("cost_known").sum())
     suite, agent, resources, lane = (str(value) for value in arm)
@@ -68,7 +69,7 @@ def _row(arm: tuple[object, ...], cells: Grouped, usage: dict[str, Spread]) -> Q
         lane,
         tasks=len(tasks),
         trials=int(n.sum()),
-        without_verdict=int(planned(tasks).sum() - n.sum()) - suspect,
+        without_verdict=int(planned(tasks).sum() - every.sum()) - suspect,
         suspect=suspect,
         pass_at_1=pass_at_k(n, c, 1).value if smallest >= 1 else None,
         pass_at_3=pass_at_k(n, c, 3).value if smallest >= 3 else None,
@@ -77,5 +78,14 @@ def _row(arm: tuple[object, ...], cells: Grouped, usage: dict[str, Spread]) -> Q
         oom_kills=int(cells.measure("oom").sum()),
         median_s=usage["total_s"].median,
         cost_usd=float(np.sum(cells.measure("cost_sum"))) if known else None,
-        reason=None if smallest >= 3 else f"a task has {smallest} trials with a verdict, fewer than 3",
+        reason=_reason(smallest, int((every == 0).sum())),
     )
+
+
+def _reason(smallest: int, silent: int) -> str | None:
+    told = []
+    if silent:
+        told.append(f"{silent} tasks have no trial with a verdict and are left out")
+    if smallest < 3:
+        told.append(f"a task has {smallest} trials with a verdict, so that pass@3 and pass^3 cannot be given")
+    return " and ".join(told) or None

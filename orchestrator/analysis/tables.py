@@ -74,7 +74,10 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunSummaryRow:
-    """How runs of one arm differ, and how they would if trials were independent."""
+    """How runs of one arm differ, and how they would if trials were independent.
+
+    p_value: two-sided shuffle test, too even being as suspicious as too uneven; p_uneven: of that side alone.
+    """
 
     arm: ArmName
     runs: int
@@ -84,6 +87,7 @@ class RunSummaryRow:
     sd_expected: float | None
     sd_expected_unbiased: float | None
     p_value: float | None
+    p_uneven: float | None
     smallest_difference: float | None
     reason: str | None
     sentence: str
