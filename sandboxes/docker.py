@@ -7,7 +7,7 @@ this process may, and through the engine where it may not.
 import contextlib
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ class DockerProvider:
     """Makes containers on the engine of this host. Connects at the first use; close it at the end.
 
     `base`: the image that Dockerfiles get as build argument BASE. `host_access` False: ask the engine
-    for everything, as where the host cannot be seen.
+    for everything, as where the host cannot be seen. `say` is told of what takes long: builds, pulls.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class DockerProvider:
         lock_folder: Path = DEFAULT_LOCK_FOLDER,
         host_access: bool = True,
         timeout_s: float = ENGINE_TIMEOUT_S,
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._base_url = base_url
         self._base = base
@@ -50,6 +51,7 @@ class DockerProvider:
         self._lock_folder = lock_folder
         self._host_access = host_access
         self._timeout_s = timeout_s
+        self._say = say
         self._connected: Engine | None = None
         self._images: ImageStore | None = None
         self._host: HostSnapshot | None = None
@@ -75,7 +77,7 @@ class DockerProvider:
     @property
     def images(self) -> ImageStore:
         if self._images is None:
-            self._images = ImageStore(self.engine, self._base, self._cache_folder, self._lock_folder)
+            self._images = ImageStore(self.engine, self._base, self._cache_folder, self._lock_folder, self._say)
         return self._images
 
     def close(self) -> None:

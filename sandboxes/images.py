@@ -97,8 +97,7 @@ class ImageStore:
                 found = self._engine.client.inspect_image(reference)  # type: ignore[no-untyped-call]
             except docker.errors.NotFound:
                 return None
-        labels = (found.get("Config") or {}).get("Labels") or {}
-        own = labels.get(RECIPE_LABEL) or labels.get(ARCHIVE_LABEL)
+        own = _own_digest(reference, found)
         engine_id = str(found["Id"])
         if own:
             return ImageSnapshot(reference, own, "recipe", engine_id)
@@ -134,7 +133,7 @@ class ImageStore:
     def _ensure_recipe(
         self, digest: str, files: list[ContextFile], args: dict[str, str], source: ImageSource, offline: bool
     ) -> ImageSnapshot:
-        reference = f"{BUILT_REPOSITORY}:{digest.removeprefix('sha256:')[:32]}"
+        reference = built_reference(digest)
         found = self.find(reference)
         if found is not None and found.digest == digest:
             return found
@@ -236,6 +235,25 @@ class ImageStore:
         name = reference.replace("/", "_").replace(":", "_")
         with waiting_lock(self._locks / name, timeout_s, f"make image {reference}"):
             yield
+
+
+def _own_digest(reference: str, found: dict[str, Any]) -> str | None:
+    """The digest that our label states, where it is this image's: children inherit the labels of a base.
+
+    What we built has its recipe in its tag; what we imported says so and has the archive as only layer.
+    """
+    labels = (found.get("Config") or {}).get("Labels") or {}
+    recipe, archive = labels.get(RECIPE_LABEL), labels.get(ARCHIVE_LABEL)
+    if recipe and reference == built_reference(recipe):
+        return str(recipe)
+    layers = (found.get("RootFS") or {}).get("Layers") or []
+    imported = str(found.get("Comment") or "").startswith("Imported") and len(layers) == 1
+    return str(archive) if archive and imported else None
+
+
+def built_reference(digest: str) -> str:
+    """The name of the image that was built from a recipe."""
+    return f"{BUILT_REPOSITORY}:{digest.removeprefix('sha256:')[:32]}"
 
 
 def _tag(reference: str) -> str | None:

@@ -4,6 +4,7 @@ import pytest
 
 from sandboxes.base import Command, FileEntry, ImageSource, PathMissingError, SandboxError, TooLargeError
 from tests.contract.sandbox_contract import request_for
+from tests.integration.sandboxes.engine import forget
 
 pytestmark = pytest.mark.docker
 
@@ -68,6 +69,7 @@ def test_links_that_came_with_the_image_are_followed(provider, tmp_path):
         assert sh(sandbox, "stat -c %F /app; cat /app/hosts") == "directory\n2"
     finally:
         sandbox.remove()
+        forget(provider, image.reference)
 
 
 def test_folders_of_others_keep_their_mode_and_owner(sandbox):

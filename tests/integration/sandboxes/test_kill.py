@@ -6,6 +6,7 @@ import pytest
 
 from sandboxes.base import Command, FileEntry
 from sandboxes.resources import ResourceSpec
+from tests.contract.sandbox_contract import request_for
 
 pytestmark = pytest.mark.docker
 
@@ -84,8 +85,6 @@ def test_a_timeout_kills_the_tree_of_the_command(sandbox):
 
 
 def test_a_timeout_spares_what_earlier_commands_left(seen_from_the_host, base_image):
-    from tests.contract.sandbox_contract import request_for
-
     sandbox = seen_from_the_host.create(request_for(base_image))
     try:
         sandbox.exec(Command(("sh", "-c", "setsid sleep 1001 >/dev/null 2>&1 &")))
