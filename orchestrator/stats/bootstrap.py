@@ -5,8 +5,7 @@ times a matrix of unit totals. Units with equal totals (tasks with the same n an
 multinomial over the distinct ones. Efron 1979; BCa: Efron 1987; sup-t bands: Montiel Olea and Plagborg-Moller 2019.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,11 +22,9 @@ from orchestrator.stats.sample import (
     describe,
     groups,
 )
+from orchestrator.stats.weights import draw_weights
 
 REPLICATES = 10_000
-# Entries of a block of weights: small enough for the cache and below the size at which BLAS starts threads, which
-# is 3 times faster than larger blocks; fixed, so that results depend on the seed alone.
-_BLOCK = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +41,6 @@ class Bootstrap:
     multiplicity: Floats
     units: int
     estimand: Estimand
-
-
-def unit_weights(units: int, replicates: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Blocks [b, units] of how often each unit is drawn in each of the replicates; rows sum to `units`.
-
-    >>> blocks = list(unit_weights(3, 4, np.random.default_rng(0)))
-    >>> blocks[0].shape, blocks[0].sum(axis=1).tolist()
-    ((4, 3), [3.0, 3.0, 3.0, 3.0])
-    """
-    narrow = np.uint16 if units <= np.iinfo(np.uint16).max else np.int64
-    for size in _blocks(replicates, units):
-        drawn = rng.integers(0, units, size=(size, units), dtype=narrow)
-        place = drawn + np.arange(0, size * units, units, dtype=np.int64)[:, None]
-        yield np.bincount(place.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
 def bootstrap(
@@ -117,7 +100,7 @@ def bootstrap_ratio(
     matrix = distinct[:, : width + 1] if shared else distinct
     drawn = np.empty((replicates, matrix.shape[1]))
     done = 0
-    for weights in _draws(multiplicity, replicates, rng):
+    for weights in draw_weights(multiplicity, replicates, rng):
         drawn[done : done + len(weights)] = weights @ matrix
         done += len(weights)
     whole = multiplicity.astype(np.float64) @ distinct
@@ -240,21 +223,6 @@ def bootstrap_curve(
     return band(run, level)
 
 
-def _draws(multiplicity: NDArray[np.int64], replicates: int, rng: np.random.Generator) -> Iterator[Floats]:
-    units = int(multiplicity.sum())
-    if multiplicity.size == units:
-        yield from unit_weights(units, replicates, rng)
-        return
-    for size in _blocks(replicates, multiplicity.size):
-        yield rng.multinomial(units, multiplicity / units, size=size).astype(np.float64)
-
-
-def _blocks(replicates: int, width: int) -> Iterator[int]:
-    step = max(1, _BLOCK // width)
-    for start in range(0, replicates, step):
-        yield min(step, replicates - start)
-
-
 def _columns(values: ArrayLike) -> Floats:
     table = np.asarray(values, dtype=np.float64)
     if table.ndim == 1:
@@ -283,7 +251,7 @@ def _divide(top: Floats, bottom: Floats) -> Floats:
 
 
 def _intervals(result: Bootstrap, at: Floats, level: float, method: str) -> tuple[Interval, ...]:
-    about = Estimand(*_fields(result.estimand, method))
+    about = replace(result.estimand, method=f"{method} {result.estimand.method}")
     grown = (result.units / max(1, result.units - 1)) ** 0.5
     found = []
     for j, value in enumerate(result.estimates):
@@ -313,21 +281,6 @@ def _why_undefined(result: Bootstrap, value: float, at: Floats, lost: float, tai
     if lost > tail:
         return f"{lost:.1%} of replicates are undefined, more than the {tail:.1%} in a tail."
     return None
-
-
-def _fields(about: Estimand, method: str) -> tuple[str, int | None, int, int, float, int, str, str, str]:
-    whole = f"{method} {about.method}"
-    return (
-        about.statistic,
-        about.k,
-        about.tasks,
-        about.n_min,
-        about.n_median,
-        about.n_max,
-        about.unit,
-        about.population,
-        whole,
-    )
 
 
 def _maybe(value: float) -> float | None:

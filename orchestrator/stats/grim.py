@@ -10,6 +10,8 @@ from fractions import Fraction
 from math import ceil, comb, floor
 
 _HALF = Fraction(1, 2)
+# A figure with more decimals is a float printed in full, whose last digits are rounding errors of the sum.
+_FLOAT_DECIMALS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,6 @@ def _search(limits: list[tuple[Fraction, Fraction]], tasks: int, trials: int, sc
 
 def _rounding(printed: str) -> tuple[Fraction, Fraction]:
     text = printed.strip().rstrip("%")
-    decimals = len(text.partition(".")[2])
+    decimals = min(len(text.partition(".")[2]), _FLOAT_DECIMALS)
     value, half = Fraction(text), _HALF / 10**decimals
     return value - half, value + half

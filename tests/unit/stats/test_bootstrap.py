@@ -15,10 +15,10 @@ from orchestrator.stats.bootstrap import (
     bootstrap_curve,
     bootstrap_ratio,
     percentile,
-    unit_weights,
 )
 from orchestrator.stats.passk import task_curve
 from orchestrator.stats.sample import describe
+from orchestrator.stats.weights import unit_weights
 
 Rng = np.random.default_rng
 
