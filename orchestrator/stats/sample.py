@@ -77,7 +77,11 @@ def describe(
     population: str = THESE_TASKS,
     method: str = "point estimate",
 ) -> Estimand:
-    """The estimand of a statistic over tasks with n[T] trials."""
+    """The estimand of a statistic over tasks with n[T] trials.
+
+    >>> describe("pass^k", [4, 2, 4], k=2).sentence()
+    'pass^2 over 3 tasks with 2 to 4 trials each (median 4), for these exact tasks; unit none; point estimate.'
+    """
     trials = np.asarray(n)
     if trials.size == 0:
         return Estimand(statistic, k, 0, 0, 0.0, 0, unit, population, method)
