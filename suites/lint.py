@@ -13,11 +13,11 @@ from suites.files import walk
 from suites.task import Suite, Task
 
 MAX_READ_BYTES = 1_000_000
-SHORT_BYTES = 40
+SHORT_BYTES, SHORT_ANSWER = 40, 8
 NETWORK = re.compile(
     r"\b(curl|wget|git clone|apt-get|apt install|pip3? install|npm install|uvx?\b|urllib\.request|requests\.get)"
 )
-CLOCK = re.compile(r"\bdate \+|datetime\.(now|today|utcnow)|time\.(time|monotonic|perf_counter)\(|\bSECONDS\b")
+CLOCK = re.compile(r"\bdate \+|datetime\.(now|today|utcnow)|(?<!date)time\.time\(|\bSECONDS\b")
 REWARD_ONE = re.compile(r"^\s*echo\s+[\"']?1[\"']?\s*>\s*/logs/verifier/reward\.txt", re.MULTILINE)
 CONDITION = re.compile(r"\b(if|test|python3?|pytest|grep|diff|cmp)\b|\[|&&|\|\|")
 PINNED = re.compile(r"==|--require-hashes|-r\s|--requirement|\.whl|\.tar\.gz|-e\s")
@@ -107,7 +107,7 @@ def _answers(task: Task) -> Iterator[tuple[str, str]]:
     for step in task.steps:
         for grader in step.grading.graders:
             expected = grader.settings.get("expected")
-            if isinstance(expected, str) and len(expected) > 3 and expected in step.instruction:
+            if isinstance(expected, str) and len(expected) > SHORT_ANSWER and expected in step.instruction:
                 yield "instruction.md", f"the expected answer {expected!r} stands in the instruction"
 
 

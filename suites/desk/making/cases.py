@@ -63,7 +63,17 @@ ITEMS = [
 def case(name, difficulty, customer, opening, wanted, goal, facts, steps, known=None):
     who = CUSTOMERS[customer - 1]
     told = {"e-mail address": who[2], "postcode": who[3], **(known or {})}
-    return dict(name=name, difficulty=difficulty, who=who, opening=opening, wanted=wanted, goal=goal, facts=facts, steps=steps, known=told)  # fmt: skip
+    return {
+        "name": name,
+        "difficulty": difficulty,
+        "who": who,
+        "opening": opening,
+        "wanted": wanted,
+        "goal": goal,
+        "facts": facts,
+        "steps": steps,
+        "known": told,
+    }
 
 
 def back(*pairs):

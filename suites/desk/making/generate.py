@@ -51,10 +51,10 @@ print(int(good and all(any(wording.casefold() in told for wording in fact) for f
 '''
 
 
-def main():
+def main(target=HERE.parent):
     script = start()
     for case in CASES:
-        write(HERE.parent / case["name"], case, script)
+        write(target / case["name"], case, script)
 
 
 def start():

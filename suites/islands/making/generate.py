@@ -24,11 +24,43 @@ from suites.normalise import Rule, same  # noqa: E402
 
 SEED = 20260301
 KINDS = (
-    "population lowest-temperature settled highest group-area ferry-lines first-ship long-skerries governor rain "
-    "three-largest languages home-population passengers longest-ship-governor january-july busiest-voyage wet-islands "
-    "density two-fares most-visits median net-cargo days-between fastest fastest-way cheapest fewest-ferries closed "
-    "remotest least-network cut-islands only-one keepers round-trip near-pairs"
-).split()  # noqa: SIM905
+    "population",
+    "lowest-temperature",
+    "settled",
+    "highest",
+    "group-area",
+    "ferry-lines",
+    "first-ship",
+    "long-skerries",
+    "governor",
+    "rain",
+    "three-largest",
+    "languages",
+    "home-population",
+    "passengers",
+    "longest-ship-governor",
+    "january-july",
+    "busiest-voyage",
+    "wet-islands",
+    "density",
+    "two-fares",
+    "most-visits",
+    "median",
+    "net-cargo",
+    "days-between",
+    "fastest",
+    "fastest-way",
+    "cheapest",
+    "fewest-ferries",
+    "closed",
+    "remotest",
+    "least-network",
+    "cut-islands",
+    "only-one",
+    "keepers",
+    "round-trip",
+    "near-pairs",
+)
 DOCKERFILE = """ARG BASE=python:3.11-slim-bookworm
 FROM ${BASE}
 COPY data /data

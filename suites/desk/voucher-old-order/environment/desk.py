@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """desk: the tools of the service desk. They do what they are told; what is allowed is in /desk/policy.md.
 
-  desk customer EMAIL            who that is, and the numbers of their orders
-  desk order NUMBER              an order with its items
-  desk product SKU-OR-FAMILY     price (in cents), stock and whether it is on sale
-  desk cancel NUMBER             cancel an order: refund all of it, put the goods back into stock
-  desk refund NUMBER SKU         take an item back and refund its price
-  desk exchange NUMBER SKU NEW   exchange an item; a lower price refunds the difference
-  desk address NUMBER ADDRESS    change where an order goes
-  desk voucher NUMBER CENTS      give the customer of an order a voucher
-  desk tell TEXT                 say something to the customer
+desk customer EMAIL            who that is, and the numbers of their orders
+desk order NUMBER              an order with its items
+desk product SKU-OR-FAMILY     price (in cents), stock and whether it is on sale
+desk cancel NUMBER             cancel an order: refund all of it, put the goods back into stock
+desk refund NUMBER SKU         take an item back and refund its price
+desk exchange NUMBER SKU NEW   exchange an item; a lower price refunds the difference
+desk address NUMBER ADDRESS    change where an order goes
+desk voucher NUMBER CENTS      give the customer of an order a voucher
+desk tell TEXT                 say something to the customer
 """
 
 import json
@@ -47,7 +47,10 @@ def one(db, what, sql, *values):
 
 def customer(db, email):
     found = one(db, "customer", "SELECT * FROM customers WHERE email = ?", email)
-    return {**found, "orders": [r["number"] for r in rows(db, "SELECT number FROM orders WHERE customer = ?", found["id"])]}
+    return {
+        **found,
+        "orders": [r["number"] for r in rows(db, "SELECT number FROM orders WHERE customer = ?", found["id"])],
+    }
 
 
 def order(db, number):
@@ -63,7 +66,9 @@ def product(db, name):
 
 
 def item(db, number, sku):
-    return one(db, "item to take back", "SELECT * FROM items WHERE number = ? AND sku = ? AND state = 'sold'", int(number), sku)
+    return one(
+        db, "item to take back", "SELECT * FROM items WHERE number = ? AND sku = ? AND state = 'sold'", int(number), sku
+    )
 
 
 def cancel(db, number):

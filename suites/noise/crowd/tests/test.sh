@@ -1,2 +1,2 @@
 #!/bin/bash
-if [ "$(cat /app/result.txt 2>/dev/null)" = "crowd 60" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+if [ "$(cat /app/result.txt 2>/dev/null)" = "crowd gave 60" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt

@@ -1,2 +1,2 @@
 #!/bin/bash
-if [ "$(cat /app/result.txt 2>/dev/null)" = "copies 3" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+if [ "$(cat /app/result.txt 2>/dev/null)" = "copies gave 3" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt

@@ -1,2 +1,2 @@
 #!/bin/bash
-if [ "$(cat /app/result.txt 2>/dev/null)" = "processes 8" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+if [ "$(cat /app/result.txt 2>/dev/null)" = "processes gave 8" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt

@@ -1,2 +1,2 @@
 #!/bin/bash
-if [ "$(cat /app/result.txt 2>/dev/null)" = "peak 32768" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+if [ "$(cat /app/result.txt 2>/dev/null)" = "peak gave 32768" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt

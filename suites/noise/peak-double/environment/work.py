@@ -121,7 +121,7 @@ def shared(mb):
 def main(name, *numbers):
     result = globals()[name](*(float(n) if "." in n else int(n) for n in numbers))
     with open("/app/result.txt", "w", encoding="utf-8") as file:
-        file.write(f"{name} {result}\n")
+        file.write(f"{name} gave {result}\n")
 
 
 if __name__ == "__main__":

@@ -1,2 +1,2 @@
 #!/bin/bash
-if [ "$(cat /app/result.txt 2>/dev/null)" = "spike 245760" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+if [ "$(cat /app/result.txt 2>/dev/null)" = "spike gave 245760" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
