@@ -55,7 +55,9 @@ def test_cells_hold_what_a_count_by_hand_gives(simulated: Path) -> None:
 
 
 def test_the_result_does_not_depend_on_files_blocks_or_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = Truth(agents=(AgentTruth("a"), AgentTruth("b")), settings=(SettingTruth(infrastructure=0.2),), tasks=30, repeats=6)
+    truth = Truth(
+        agents=(AgentTruth("a"), AgentTruth("b")), settings=(SettingTruth(infrastructure=0.2),), tasks=30, repeats=6
+    )
     Simulation.of(truth).write(tmp_path / "one")
     Simulation.of(truth).write(tmp_path / "many", files=7)
     whole = read_cells(row_files([str(tmp_path / "one")]))

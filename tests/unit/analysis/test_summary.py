@@ -25,7 +25,12 @@ def summary(simulated: Path) -> Summary:
 def test_the_figures_of_the_article_come_out(article: Path) -> None:
     found = aggregate([str(article)], Settings(replicates=10_000))
     curve = {row.estimand.statistic: row.number.estimate for row in found.curves}
-    assert [round(100 * curve[name], 1) for name in ("pass@1", "pass@3", "pass@10", "pass^10")] == [85.0, 92.3, 96.4, 71.4]
+    assert [round(100 * curve[name], 1) for name in ("pass@1", "pass@3", "pass@10", "pass^10")] == [
+        85.0,
+        92.3,
+        96.4,
+        71.4,
+    ]
     numbers = {row.number.method: row.number for row in found.arms if row.number.estimate == pytest.approx(0.85)}
     pooled = numbers["Wilson on pooled trials"]
     assert (round(100 * pooled.low, 1), round(100 * pooled.high, 1)) == (80.3, 88.7)
@@ -61,7 +66,9 @@ def test_every_number_says_what_it_estimates(summary: Summary) -> None:
 
 
 def test_the_same_rows_and_seed_give_the_same_bytes(summary: Summary, simulated: Path, tmp_path: Path) -> None:
-    again = aggregate([str(simulated)], QUICK, map_partitions=lambda function, parts: [function(part) for part in parts])
+    again = aggregate(
+        [str(simulated)], QUICK, map_partitions=lambda function, parts: [function(part) for part in parts]
+    )
     assert again == summary
     folders = [tmp_path / name / save(found, str(tmp_path / name)) for name, found in (("a", summary), ("b", again))]
     for name in TABLES:
@@ -89,7 +96,11 @@ def test_resource_settings_show_what_they_did(summary: Summary) -> None:
     for arm in {r.arm for r in summary.resources}:
         scores = {r.rule: r for r in summary.resources if r.arm == arm and r.quantity == "score"}
         assert scores["strict"].number.estimate <= scores["default"].number.estimate + 1e-12
-        assert scores["default"].bound_low <= scores["default"].count / scores["default"].trials <= scores["default"].bound_high
+        assert (
+            scores["default"].bound_low
+            <= scores["default"].count / scores["default"].trials
+            <= scores["default"].bound_high
+        )
 
 
 def test_arms_under_different_settings_are_marked(summary: Summary) -> None:
@@ -101,7 +112,9 @@ def test_arms_under_different_settings_are_marked(summary: Summary) -> None:
 
 
 def test_the_better_arm_is_found(summary: Summary) -> None:
-    row = next(r for r in summary.comparisons if r.statistic == "pass@1" and r.first == "good / 3x" and r.second == "poor / 3x")
+    row = next(
+        r for r in summary.comparisons if r.statistic == "pass@1" and r.first == "good / 3x" and r.second == "poor / 3x"
+    )
     assert row.equivalence == "lower"
     assert row.p_adjusted >= row.p_value
     assert row.helped + row.hurt + row.tied == 24

@@ -1,0 +1,205 @@
+"""Results of other harnesses become rows; what they leave out becomes visible, and bad files get a sentence."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+
+from orchestrator.analysis.importers.base import Options, UnreadableImportError
+from orchestrator.analysis.importers.run import import_results
+from orchestrator.analysis.quick import quick_table
+from orchestrator.storage.schema import trials_schema
+
+DATA = Path(__file__).parents[2] / "data"
+HARBOR = DATA / "results/harbor"
+
+
+def rows_of(root: Path) -> list[dict]:
+    return ds.dataset(root / "trials", schema=trials_schema()).to_table().to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("job", "statuses", "refused"),
+    [
+        ("b-oracle-n8-c4", {"PASSED": 8}, 0),
+        ("p-noreward", {"PASSED": 3, "GRADER_ERROR": 5}, 0),
+        ("p-oom", {"FAILED": 1}, 0),
+        ("p-sleepy", {"PASSED": 1}, 0),
+        ("p-rc", {"GRADER_ERROR": 2}, 0),
+        ("p-multi", {"PASSED": 2}, 0),
+        ("p-mixed", {"LOST": 4}, 1),
+        ("p-KILL", {"PASSED": 4}, 0),
+    ],
+)
+def test_every_harbor_trial_is_a_row(tmp_path: Path, job: str, statuses: dict[str, int], refused: int) -> None:
+    report = import_results(HARBOR / job, str(tmp_path), Options())
+    assert dict(report.statuses) == statuses
+    assert report.refused_count == refused
+    rows = rows_of(tmp_path)
+    assert Counter(row["status"] for row in rows) == statuses
+    for row in rows:
+        assert row["imported_from"].startswith(f"harbor: {job}/")
+        assert (row["passed"] is None) == (row["origin"] not in ("agent", "resources"))
+        assert row["effective_memory_limit_bytes"] is None
+    by_task: dict[str, list[int]] = {}
+    for row in rows:
+        by_task.setdefault(row["task"], []).append(row["repeat"])
+    assert all(sorted(repeats) == list(range(len(repeats))) for repeats in by_task.values())
+
+
+def test_what_harbor_leaves_out_of_its_mean_is_visible(tmp_path: Path) -> None:
+    import_results(HARBOR / "p-noreward", str(tmp_path), Options())
+    (row,) = quick_table(str(tmp_path))
+    assert (row.trials, row.without_verdict, row.pass_at_1) == (3, 5, 1.0)
+
+
+def test_a_graded_timeout_keeps_its_flag_and_phases(tmp_path: Path) -> None:
+    import_results(HARBOR / "p-sleepy", str(tmp_path), Options())
+    (row,) = rows_of(tmp_path)
+    assert row["flags"] == ["graded_after:AgentTimeoutError"]
+    assert row["failure_kind"] == "AgentTimeoutError"
+    assert row["agent_s"] == pytest.approx(5.0, abs=1.0)
+
+
+def test_repeats_follow_the_order_of_starts(tmp_path: Path) -> None:
+    import_results(HARBOR / "b-oracle-n8-c4", str(tmp_path), Options())
+    rows = sorted(rows_of(tmp_path), key=lambda row: row["repeat"])
+    assert [row["started_at"] for row in rows] == sorted(row["started_at"] for row in rows)
+
+
+def test_inspect_gives_the_mean_that_inspect_prints(tmp_path: Path) -> None:
+    report = import_results(DATA / "inspect/sums.eval", str(tmp_path), Options())
+    assert dict(report.statuses) == {"PASSED": 7, "FAILED": 5}
+    (row,) = quick_table(str(tmp_path))
+    assert row.pass_at_1 == pytest.approx(0.5833333333333334)
+    assert (row.tasks, row.trials) == (3, 12)
+
+
+def test_a_sample_that_inspect_leaves_out_is_a_row_without_verdict(tmp_path: Path) -> None:
+    report = import_results(DATA / "inspect/errors.eval", str(tmp_path), Options())
+    assert dict(report.statuses) == {"PASSED": 2, "SANDBOX_ERROR": 1}
+    failed = next(row for row in rows_of(tmp_path) if row["status"] == "SANDBOX_ERROR")
+    assert "the sandbox went away" in failed["failure_message"]
+
+
+def test_a_truncated_archive_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "cut.eval"
+    path.write_bytes((DATA / "inspect/sums.eval").read_bytes()[:9000])
+    with pytest.raises(UnreadableImportError, match="no whole archive"):
+        import_results(path, None, Options())
+
+
+def test_importing_twice_doubles_nothing(tmp_path: Path) -> None:
+    for _ in range(2):
+        import_results(HARBOR / "p-noreward", str(tmp_path), Options())
+    assert len(rows_of(tmp_path)) == 8
+
+
+def test_a_dry_run_writes_nothing_and_says_what_is_unknown(tmp_path: Path) -> None:
+    report = import_results(HARBOR / "p-oom", None, Options())
+    assert not list(tmp_path.iterdir())
+    assert "used_oom_kills" in report.unknown
+    assert "status" not in report.unknown
+    assert report.known["task_digest"] == 1
+
+
+def test_tau_bench(tmp_path: Path) -> None:
+    results = [
+        {"task_id": t, "trial": r, "reward": float(t == r), "info": {"user_cost": 0.1}}
+        for t in range(3)
+        for r in range(2)
+    ]
+    path = tmp_path / "gpt.json"
+    path.write_text(json.dumps([*results, {"task_id": 9, "trial": 0, "reward": "NaN"}, results[0]]))
+    report = import_results(path, str(tmp_path / "out"), Options())
+    assert (report.format, report.rows, report.refused_count) == ("tau-bench", 6, 2)
+    assert dict(report.statuses) == {"PASSED": 2, "FAILED": 4}
+    assert "no finite number" in report.refused[0].reason
+    assert "there already" in report.refused[1].reason
+
+
+def test_the_published_tau_bench_table_gives_its_published_figures(tmp_path: Path) -> None:
+    import_results(DATA / "published/tau_bench/trials.csv", str(tmp_path), Options())
+    (row,) = quick_table(str(tmp_path))
+    assert (row.tasks, row.trials) == (50, 200)
+    assert row.pass_at_1 == pytest.approx(21 / 50, abs=1e-12)
+    assert row.pass_hat_3 == pytest.approx(11 / 50, abs=1e-12)
+
+
+def test_swe_bench(tmp_path: Path) -> None:
+    path = tmp_path / "model.run1.json"
+    path.write_text(json.dumps({"resolved_ids": ["a", "b"], "unresolved_ids": ["c", "a"], "error_ids": ["d"]}))
+    report = import_results(path, str(tmp_path / "out"), Options())
+    assert dict(report.statuses) == {"PASSED": 2, "FAILED": 1, "GRADER_ERROR": 1}
+    assert report.refused[0].reason == "the id stands in two lists of the report"
+
+
+def test_promptfoo(tmp_path: Path) -> None:
+    entry = {
+        "testIdx": 0,
+        "promptIdx": 0,
+        "success": True,
+        "score": 1,
+        "cost": 0.01,
+        "latencyMs": 1500,
+        "provider": {"id": "p"},
+    }
+    broken = {**entry, "testIdx": 1, "success": False, "score": 0, "error": "503", "failureReason": 2}
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps({"results": {"timestamp": "2026-01-01T00:00:00Z", "results": [entry, entry, broken]}}))
+    report = import_results(path, str(tmp_path / "out"), Options())
+    assert dict(report.statuses) == {"PASSED": 2, "MODEL_ERROR": 1}
+    rows = rows_of(tmp_path / "out")
+    assert {row["total_s"] for row in rows} == {1.5}
+
+
+def test_claude_loops(tmp_path: Path) -> None:
+    path = tmp_path / "loop.jsonl"
+    lines = [
+        {"task": "t", "trial": i, "pass": i > 0, "exit": 124 * (i == 0), "cost": 0.2, "ts": "2026-01-01T00:00:00Z"}
+        for i in range(3)
+    ]
+    path.write_text("\n".join(json.dumps(line) for line in lines) + '\n{"task": "t", "pa')
+    report = import_results(path, str(tmp_path / "out"), Options())
+    assert dict(report.statuses) == {"PASSED": 2, "AGENT_TIMEOUT": 1}
+    assert "cut off" in report.refused[0].reason
+
+
+def test_counts_become_trials(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("task,n,c\nx,3,2\ny,2,5\n")
+    report = import_results(path, None, Options())
+    assert dict(report.statuses) == {"PASSED": 2, "FAILED": 1}
+    assert "0 <= c <= n" in report.refused[0].reason
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "none tells the task"),
+        ("task,score\nx,nan\n", "no finite number"),
+        ("task,passed\nx,maybe\n", "neither a pass nor a failure"),
+    ],
+)
+def test_a_table_that_cannot_be_counted_gets_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(UnreadableImportError, match=said):
+        import_results(path, None, Options())
+
+
+def test_a_mapping_names_columns(tmp_path: Path) -> None:
+    table = DATA / "published/mle_bench_fm/trials.csv"
+    report = import_results(table, None, Options(mapping={"passed": "any_medal"}))
+    assert report.rows == 225
+    assert report.statuses["PASSED"] == 98
+    with pytest.raises(UnreadableImportError, match="the columns are"):
+        import_results(table, None, Options(mapping={"passed": "medal"}))
+
+
+def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\0")
+    with pytest.raises(UnreadableImportError, match="harbor, inspect"):
+        import_results(tmp_path / "x.bin", None, Options())
