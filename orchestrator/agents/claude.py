@@ -69,9 +69,9 @@ class ClaudeAgent:
         if context.simulated_user is None:
             return None, None
         spec = parse_user(context.simulated_user)
-        if spec.script:
-            return ScriptedUser(spec), None
         if self._settings.user_model is None:
+            if spec.script:
+                return ScriptedUser(spec), None
             raise UserSpecError("the task has a simulated user; say which model plays it with user_model")
         client = model_client(self._settings, self._settings.user_model, self._prices, context)
         return ModelUser(spec, client), client

@@ -169,7 +169,7 @@ class ClaudeSettings(_Settings):
     read and wrote. `context_tokens`: size of the model's window; `on_context_full` "stop" ends the attempt
     with ending "limit", "drop_tool_results" replaces the oldest tool results once `context_share` is used.
     `cost_limit_usd` is the attempt's budget, kept by the gateway too. `user_model` plays a task's simulated
-    user; the task's own script does where it has one.
+    user; without it the task's own script does, where it has one.
     """
 
     kind: Literal["claude"]

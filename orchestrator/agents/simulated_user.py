@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from orchestrator.agents.conversation import Conversation, text_block
 from orchestrator.models.client import ModelClient
@@ -26,6 +26,24 @@ not given here; say that you do not know. When what you want is done, or the age
 cannot be done, write {stop} and nothing else."""
 
 
+class Line(BaseModel):
+    """What a scripted user replies to an agent whose words hold `pattern`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pattern: str
+    reply: str
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error}") from None
+        return value
+
+
 class UserSpec(BaseModel):
     """What a task says about its simulated user."""
 
@@ -35,7 +53,7 @@ class UserSpec(BaseModel):
     opening: str
     persona: str = "a customer"
     known: dict[str, str] = {}
-    script: tuple[dict[str, str], ...] = ()
+    script: tuple[Line, ...] = ()
     max_turns: int = Field(default=12, ge=1)
     stop: str = "###DONE###"
 
@@ -79,9 +97,9 @@ class ScriptedUser:
         self._turns += 1
         if self._turns >= self._spec.max_turns:
             return Said(None, f"the user's {self._spec.max_turns} turns are used up")
-        for pair in self._spec.script:
-            if re.search(pair["pattern"], agent_says, re.IGNORECASE):
-                return _said(pair["reply"], self._spec.stop)
+        for line in self._spec.script:
+            if re.search(line.pattern, agent_says, re.IGNORECASE):
+                return _said(line.reply, self._spec.stop)
         return Said(None, "nothing left to say")
 
     def usage(self) -> ModelUsage | None:
