@@ -121,6 +121,35 @@ class HookSetting(_Model):
     webhook: str | None = None
 
 
+class ScriptedSetting(_Model):
+    """A scripted model in the API's place, for demonstrations and tests: no model is asked.
+
+    `success`: how often each model name solves a task, by the suite's reference solutions; `steady` names
+    solve always the same tasks, the others draw luck for each attempt from the sweep's seed.
+    """
+
+    success: Annotated[dict[str, Annotated[float, Field(ge=0, le=1)]], Field(min_length=1)]
+    steady: tuple[str, ...] = ()
+
+
+class ModelSetting(_Model):
+    """How models are reached: through a gateway of ours, which alone holds the key.
+
+    The key is ANTHROPIC_API_KEY of the environment, or `key_file`. `record` keeps the traffic of the live
+    lane, so that the frozen lane can replay it; `recordings`: where, None: below the results.
+    """
+
+    upstream: str = "https://api.anthropic.com"
+    key_file: str | None = None
+    record: bool = False
+    recordings: str | None = None
+    attempt_budget_usd: Positive | None = None
+    max_concurrency: Natural = 64
+    rate_per_s: Positive | None = None
+    prices_file: str | None = None
+    scripted: ScriptedSetting | None = None
+
+
 class SweepConfig(_Model):
     """One sweep: suite x agents x resources x lanes x repeats x waves."""
 
@@ -146,6 +175,7 @@ class SweepConfig(_Model):
     budget: BudgetSetting = BudgetSetting()
     schedule: ScheduleSetting = ScheduleSetting()
     hooks: HookSetting = HookSetting()
+    model: ModelSetting = ModelSetting()
 
     @field_validator("suite", mode="before")
     @classmethod
@@ -190,7 +220,8 @@ def load_sweep(path: Path) -> SweepConfig:
     base = path.resolve().parent
     suite = config.suite.model_copy(update={"path": str(base / config.suite.path)})
     results = config.results if "://" in config.results else str(base / config.results)
-    return config.model_copy(update={"suite": suite, "results": results})
+    agents = tuple(agent.relative_to(base) for agent in config.agents)
+    return config.model_copy(update={"suite": suite, "results": results, "agents": agents})
 
 
 def _sentence(source: str, fault: dict[str, object]) -> str:

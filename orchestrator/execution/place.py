@@ -15,6 +15,7 @@ from orchestrator.execution.assignment import SweepFacts
 from orchestrator.execution.cluster import Cluster
 from orchestrator.execution.freeze import Frozen
 from orchestrator.execution.inline_cluster import InlineCluster
+from orchestrator.execution.model_access import ModelAccess
 from orchestrator.execution.trial import Place
 from orchestrator.execution.worker import Worker
 from orchestrator.storage.dimensions import read_entry
@@ -38,6 +39,7 @@ class PlaceOptions:
     inline: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     core_wait_s: float = 3600.0
+    models: ModelAccess | None = None
 
 
 def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
@@ -47,10 +49,16 @@ def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
     node = socket.gethostname()
     if options.provider == "fake":
         fake = FakeProvider()
-        return Worker(facts, Place(fake, _no_cores, HostReadings, node), make_agent, fake.host())
+        place = Place(fake, _no_cores, HostReadings, node)
+        if options.models is not None:
+            place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage)
+        return Worker(facts, place, make_agent, fake.host())
     provider = DockerProvider.from_environment(environment)
     allocator = CoreAllocator(clean=lambda cores: clear_cores(provider.engine, cores))
-    place = Place(provider, partial(_take, allocator, options.core_wait_s), provider.readings, node)
+    take = partial(_take, allocator, options.core_wait_s)
+    place = Place(provider, take, provider.readings, node)
+    if options.models is not None:
+        place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage)
     return Worker(facts, place, make_agent, provider.host())
 
 

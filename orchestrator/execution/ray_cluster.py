@@ -133,7 +133,9 @@ class RayCluster:
         for node in _nodes():
             if node["Alive"] and node["Resources"].get(DOCKER):
                 strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                refs.append(task.options(num_cpus=0, max_retries=0, scheduling_strategy=strategy).remote(self._reap_here))
+                refs.append(
+                    task.options(num_cpus=0, max_retries=0, scheduling_strategy=strategy).remote(self._reap_here)
+                )
         done, _ = ray.wait(refs, num_returns=len(refs), timeout=60) if refs else ([], [])
         total = 0
         for ref in done:

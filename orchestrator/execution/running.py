@@ -2,11 +2,12 @@
 
 import json
 import logging
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -20,6 +21,7 @@ from orchestrator.execution.cluster import Cluster
 from orchestrator.execution.driver import Driver
 from orchestrator.execution.freeze import Frozen, facts, freeze, suite_path
 from orchestrator.execution.hooks import tell_hooks
+from orchestrator.execution.model_access import open_models
 from orchestrator.execution.place import PlaceOptions, cluster_opener, environment_changes
 from orchestrator.execution.progress import Progress
 from orchestrator.execution.session import Ended, RunOptions, log_path, run_sweep
@@ -139,8 +141,11 @@ def _run_waves(
         surplus=1 if request.address else 0,
         environment_changed=bool(changes),
     )
-    opener = cluster_opener(frozen, root, request.place, request.address, request.cpus, facts(frozen))
-    ended = _with_listener(frozen, root, opener, options, open_listener, now)
+    say = (lambda text: None) if quiet else (lambda text: print(f"note: {text}"))
+    with open_models(frozen, root, os.environ, say) as models:
+        place = replace(request.place, models=models)
+        opener = cluster_opener(frozen, root, place, request.address, request.cpus, facts(frozen))
+        ended = _with_listener(frozen, root, opener, options, open_listener, now)
     return _exit_code(frozen, ended, quiet)
 
 

@@ -101,10 +101,23 @@ def run_attempt(assignment: Assignment, facts: SweepFacts, agent: Agent, place: 
     except Exception as error:  # noqa: BLE001 - an attempt ends as a row whatever happens
         text = f"{type(error).__name__}: {error}"
         attempt.ending = Ending(Status.SANDBOX_ERROR, phases.current, "internal", text)
-    with contextlib.suppress(OSError):
+    _take_usage(attempt, agent, place)
+    with contextlib.suppress(OSError, SandboxError):
         attempt.after = place.readings()
     attempt.finished_at = place.now()
     return attempt
+
+
+def _take_usage(attempt: Attempt, agent: Agent, place: Place) -> None:
+    """What the gateway metered stands before what the agent says, also when the attempt failed on the way."""
+    if not agent.needs_model:
+        return
+    metered = place.usage(attempt.assignment.attempt_id)
+    if metered is None:
+        return
+    known = {name: value for name in metered.__slots__ if (value := getattr(metered, name)) is not None}
+    result = attempt.agent_result
+    attempt.agent_result = replace(result, usage=replace(result.usage, **known))
 
 
 def _run(attempt: Attempt, facts: SweepFacts, agent: Agent, place: Place) -> None:
@@ -203,7 +216,7 @@ def _work(
             break
     attempt.counters = sandbox.counters()
     _check_changes(attempt, task, sandbox, verdicts)
-    _conclude(attempt, task, results, verdicts, grader_kills, place)
+    _conclude(attempt, task, results, verdicts, grader_kills)
 
 
 def _prepare_step(attempt: Attempt, task: Task, step: Step, place: Place, sandbox: Sandbox) -> None:
@@ -301,12 +314,8 @@ def _conclude(
     results: list[AgentResult],
     verdicts: list[tuple[Step, Verdict]],
     grader_kills: int,
-    place: Place,
 ) -> None:
     attempt.agent_result = merge_results(results)
-    metered = place.usage(attempt.assignment.attempt_id)
-    if metered is not None:
-        attempt.agent_result = replace(attempt.agent_result, usage=metered)
     attempt.flags += attempt.agent_result.flags
     verdict = combine_steps(task, [v for _, v in verdicts]) if verdicts else None
     attempt.verdict = verdict

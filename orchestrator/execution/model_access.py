@@ -1,0 +1,137 @@
+"""Starts the way to models for one run: the gateway, and a scripted model in the API's place where asked.
+
+The key goes from the environment, or a file, to the gateway's process and nowhere else. Which mode an
+attempt has follows from its lane: live (recorded where the sweep says so) or frozen (replayed, never live).
+A tape is named by what it was recorded from (agent, task, repeat), so that a later frozen trial finds it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.agents.base import ModelEndpoint, ModelUsage
+from orchestrator.config import ConfigError, SweepConfig
+from orchestrator.execution.assignment import Assignment
+from orchestrator.execution.freeze import Frozen
+from orchestrator.models.gateway import Gateway, GatewayConfig, GatewayError, GatewayHandle
+from orchestrator.models.script import Behaviour
+from orchestrator.models.script_server import ScriptedModel, serve_script
+from orchestrator.models.suite_script import suite_script
+from orchestrator.storage.root import Root
+
+KEY_VARIABLE = "ANTHROPIC_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAccess:
+    """What workers need to let attempts speak; may be pickled, holds no key."""
+
+    handle: GatewayHandle
+    record: bool = False
+    attempt_budget_usd: float | None = None
+
+    def endpoint(self, assignment: Assignment) -> ModelEndpoint:
+        """Register an attempt. Raises GatewayError."""
+        mode, tape = "live", None
+        if assignment.job.trial.arm.lane == "frozen":
+            mode, tape = "replay", tape_name(assignment)
+        elif self.record:
+            mode, tape = "record", tape_name(assignment)
+        return self.handle.register(
+            assignment.attempt_id,
+            mode=mode,
+            tape=tape,
+            budget_usd=self.attempt_budget_usd,
+            in_container=assignment.agent.kind == "command",
+        )
+
+    def usage(self, attempt_id: str) -> ModelUsage | None:
+        """Close an attempt and say what it used; None when it never spoke."""
+        try:
+            return self.handle.close(attempt_id)
+        except GatewayError:
+            return None
+
+
+def tape_name(assignment: Assignment) -> str:
+    agent = str(assignment.columns["agent_digest"])[:16]
+    return f"{agent}-{assignment.task.digest[-16:]}-{assignment.job.trial.repeat}"
+
+
+def recordings_folder(config: SweepConfig, root: Root) -> Path:
+    """Where tapes are. Raises ConfigError for a remote root without `model.recordings`."""
+    if config.model.recordings is not None:
+        return Path(config.model.recordings)
+    if not root.is_local:
+        raise ConfigError("model.recordings is needed where results are not on a local disk; name a folder")
+    return Path(root.path("recordings"))
+
+
+def check_frozen_lane(frozen: Frozen, root: Root) -> None:
+    """Raise ConfigError when the frozen lane has nothing to replay for an agent that asks a model."""
+    speaking = [agent.name for agent in frozen.agents.values() if agent.model_name is not None]
+    if "frozen" not in frozen.config.lanes or not speaking:
+        return
+    folder = recordings_folder(frozen.config, root) / "tapes"
+    if not folder.is_dir() or not any(folder.iterdir()):
+        raise ConfigError(
+            f"lane frozen was asked for and {folder} holds no recording; run the live lane first with model.record = true"
+        )
+
+
+@contextmanager
+def open_models(
+    frozen: Frozen, root: Root, environment: Mapping[str, str], say: Callable[[str], None]
+) -> Iterator[ModelAccess | None]:
+    """The way to models for as long as a run lasts; None when no agent asks one. Raises ConfigError."""
+    config = frozen.config
+    if not any(agent.model_name is not None for agent in frozen.agents.values()):
+        yield None
+        return
+    check_frozen_lane(frozen, root)
+    with ExitStack() as held:
+        upstream, key = _upstream(frozen, environment, held, say)
+        setting = config.model
+        needs_tapes = setting.record or "frozen" in config.lanes
+        gateway = Gateway(
+            GatewayConfig(
+                upstream=upstream,
+                proxy=None,
+                key_file=setting.key_file,
+                sweep_budget_usd=config.budget.usd,
+                max_concurrency=setting.max_concurrency,
+                rate_per_s=setting.rate_per_s,
+                recordings=str(recordings_folder(config, root)) if needs_tapes else None,
+                prices_file=setting.prices_file,
+                announce_attempts=setting.scripted is not None,
+            ),
+            api_key=key,
+        )
+        held.callback(gateway.stop)
+        yield ModelAccess(gateway.start(), setting.record, setting.attempt_budget_usd)
+
+
+def _upstream(
+    frozen: Frozen, environment: Mapping[str, str], held: ExitStack, say: Callable[[str], None]
+) -> tuple[str, str | None]:
+    """The API's address, and its key where it is not in a file."""
+    setting = frozen.config.model
+    if setting.scripted is not None:
+        models = {
+            name: Behaviour(success=share, steady=name in setting.scripted.steady)
+            for name, share in setting.scripted.success.items()
+        }
+        script = suite_script(Path(frozen.config.suite.path), frozen.config.seed, models)
+        server = held.enter_context(serve_script(ScriptedModel(script)))
+        say("the model is SCRIPTED: it plays written turns, no model is asked and nothing is spent")
+        return server.url, "scripted-no-key"
+    if "frozen" in frozen.config.lanes and set(frozen.config.lanes) == {"frozen"}:
+        return setting.upstream, environment.get(KEY_VARIABLE) or "replay-needs-no-key"
+    key = environment.get(KEY_VARIABLE)
+    if setting.key_file is None and not key:
+        names = ", ".join(a.name for a in frozen.agents.values() if a.model_name is not None)
+        raise ConfigError(
+            f"agents {names} ask a model and there is no key; set {KEY_VARIABLE}, or model.key_file in the sweep file"
+        )
+    return setting.upstream, key
