@@ -26,7 +26,7 @@ if ! [ -e /tmp/.X11-unix/X1 ]; then
     for _ in $(seq 100); do wmctrl -m > /dev/null 2>&1 && break; sleep 0.1; done
     setsid nohup /usr/bin/python3 /desktop/apps.py {app} > /tmp/app.log 2>&1 &
 fi
-for _ in $(seq 150); do wmctrl -l | grep -q '{title}' && exit 0; sleep 0.1; done
+for _ in $(seq 400); do wmctrl -l | grep -q '{title}' && exit 0; sleep 0.1; done
 exit 1
 """
 INSTRUCTION = """{text}
@@ -95,7 +95,7 @@ TASKS = [
         "order.txt",
         "Name=Nora Falk\nStreet=3 Elm Court\nTown=Westbay\nAmount=4\n",
         ["pick Order", "at 200 35", "keys 'Nora Falk'", "at 200 80", "keys '3 Elm Court'", "at 200 125", "keys Westbay",
-         "at 140 170", "xdotool key ctrl+a BackSpace", "keys 4", "at 325 225"],
+         "at 140 170", "xdotool key End BackSpace", "keys 4", "at 325 225"],
     ),
     (
         "close-window",

@@ -13,7 +13,7 @@ keys '3 Elm Court'
 at 200 125
 keys Westbay
 at 140 170
-xdotool key ctrl+a BackSpace
+xdotool key End BackSpace
 keys 4
 at 325 225
 for _ in $(seq 50); do [ -e /desktop/state/order.txt ] && break; sleep 0.1; done

@@ -1,2 +1,2 @@
 #!/bin/bash
-exec python3 /app/work.py clock 1 1.0 3.0
+exec python3 /app/work.py clock 1 0.4 5.5

@@ -1,2 +1,2 @@
 #!/bin/bash
-exec python3 /app/work.py clock 4 0.5 3.2
+exec python3 /app/work.py clock 4 0.15 4.2
