@@ -215,10 +215,10 @@ def test_luck_follows_from_the_seed_where_attempts_are_named(serve, gateway) -> 
         gate.close(attempt)
         return answer["content"][0]["text"] == "solved"
 
-    first = [solved(f"a-{n}", "scripted-erratic") for n in range(100)]
-    assert first == [solved(f"a-{n}", "scripted-erratic") for n in range(100)]
-    assert 55 <= sum(first) <= 85
-    assert len({solved(f"a-{n}", "scripted-steady") for n in range(20)}) == 1
+    first = [solved(f"a-{n}", "scripted-erratic") for n in range(60)]
+    assert first[:20] == [solved(f"a-{n}", "scripted-erratic") for n in range(20)]
+    assert 30 <= sum(first) <= 54
+    assert len({solved(f"a-{n}", "scripted-steady") for n in range(10)}) == 1
 
 
 def test_a_canary_key_is_nowhere_but_in_the_gateways_process(
