@@ -31,12 +31,12 @@ def closed_network():
     options = {"com.docker.network.bridge.enable_icc": "false"}
     name = f"passhat-test-{secrets.token_hex(4)}"
     with open_provider() as provider:
-        network = provider.engine.client.networks.create(name, internal=True, options=options)
+        engine = provider.engine.client
+        engine.create_network(name, internal=True, options=options)
         try:
-            network.reload()
-            yield name, network.attrs["IPAM"]["Config"][0]["Gateway"]
+            yield name, engine.inspect_network(name)["IPAM"]["Config"][0]["Gateway"]
         finally:
-            network.remove()
+            engine.remove_network(name)
 
 
 def test_a_container_without_network_speaks_to_its_model_alone(serve, gateway, trial, closed_network) -> None:
