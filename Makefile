@@ -10,7 +10,10 @@ run: $(VENV)/.runtime
 	$(BIN)/passhat images bootstrap
 	$(BIN)/passhat images build suites/pybugs
 	$(BIN)/passhat run deploy/demo.toml
+	$(BIN)/passhat run deploy/demo-scripted.toml
 	$(BIN)/passhat summary build/demo
+	$(BIN)/passhat report build/demo --output build/demo.html
+	@echo "The rows are Parquet files in build/demo/trials; the report is build/demo.html."
 
 test: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap

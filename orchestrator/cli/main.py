@@ -20,6 +20,9 @@ from orchestrator.cli import (
     init,
     judge,
     model,
+    noise,
+    plan,
+    power,
     reap,
     report,
     run,
@@ -44,12 +47,15 @@ app = typer.Typer(
 )
 
 app.command("run")(run.command)
+app.command("plan")(plan.command)
 app.command("status")(status.command)
 app.command("show")(show.command)
 app.command("summary")(summary.command)
 app.command("aggregate")(aggregate.command)
 app.command("report")(report.command)
 app.command("compare")(compare.command)
+app.command("power")(power.command)
+app.command("noise")(noise.command)
 app.command("gate")(gate.command)
 app.command("schedule")(schedule.command)
 app.add_typer(suite.app, name="suite")

@@ -20,7 +20,7 @@ def command(
 
     from orchestrator.config import load_sweep
     from orchestrator.core.waves import due_times
-    from orchestrator.execution.running import rhythm_of
+    from orchestrator.execution.rhythm import rhythm_of
     from orchestrator.execution.units import cron_line, kubernetes_cronjob, systemd_units
 
     config = load_sweep(sweep)

@@ -90,12 +90,18 @@ def freeze(config: SweepConfig, suite: Suite, root: Root, now: datetime) -> Froz
         refused, extends = difference(old, fresh)
         if refused:
             raise ConfigError(
-                f"sweep {config.name!r} was started in {root.location} with another plan: {'; '.join(refused)}."
+                f"sweep {config.name!r} was started in {root.location} with another plan: {some(refused)}."
                 " Give the sweep a new name, or put the old settings back"
             )
         notices += [f"extends the sweep: {line}" for line in extends]
         fresh = replace(fresh, sweep_id=old.sweep_id, created_at=old.created_at, revision=old.revision + bool(extends))
     return Frozen(fresh, config, suite, tasks, agents, resources, tuple(notices))
+
+
+def some(sentences: list[str], most: int = 4) -> str:
+    """The first few, and how many more there are."""
+    rest = len(sentences) - most
+    return "; ".join(sentences[:most]) + (f"; and {rest} more differences" if rest > 0 else "")
 
 
 def facts(frozen: Frozen) -> SweepFacts:

@@ -15,6 +15,7 @@ from orchestrator.config import ConfigError, SweepConfig
 from orchestrator.execution.assignment import Assignment
 from orchestrator.execution.freeze import Frozen
 from orchestrator.models.gateway import Gateway, GatewayConfig, GatewayError, GatewayHandle
+from orchestrator.models.recording import tape_name
 from orchestrator.models.script import Behaviour
 from orchestrator.models.script_server import ScriptedModel, serve_script
 from orchestrator.models.suite_script import suite_script
@@ -35,9 +36,9 @@ class ModelAccess:
         """Register an attempt. Raises GatewayError."""
         mode, tape = "live", None
         if assignment.job.trial.arm.lane == "frozen":
-            mode, tape = "replay", tape_name(assignment)
+            mode, tape = "replay", tape_of(assignment)
         elif self.record:
-            mode, tape = "record", tape_name(assignment)
+            mode, tape = "record", tape_of(assignment)
         return self.handle.register(
             assignment.attempt_id,
             mode=mode,
@@ -54,9 +55,11 @@ class ModelAccess:
             return None
 
 
-def tape_name(assignment: Assignment) -> str:
-    agent = str(assignment.columns["agent_digest"])[:16]
-    return f"{agent}-{assignment.task.digest[-16:]}-{assignment.job.trial.repeat}"
+def tape_of(assignment: Assignment) -> str:
+    """The tape of a trial: the same in every lane and wave."""
+    trial = assignment.job.trial
+    digest = str(assignment.columns["agent_digest"])
+    return tape_name(assignment.task.digest, digest, trial.repeat, trial.arm.resources)
 
 
 def recordings_folder(config: SweepConfig, root: Root) -> Path:

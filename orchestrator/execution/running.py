@@ -16,7 +16,7 @@ from typing import Protocol
 import structlog
 
 from orchestrator.config import ConfigError, SweepConfig, load_sweep
-from orchestrator.core.waves import Due, Rhythm, due_now, due_times
+from orchestrator.core.waves import Due, due_now, due_times
 from orchestrator.execution.cluster import Cluster
 from orchestrator.execution.driver import Driver
 from orchestrator.execution.freeze import Frozen, facts, freeze, suite_path
@@ -24,6 +24,7 @@ from orchestrator.execution.hooks import tell_hooks
 from orchestrator.execution.model_access import open_models
 from orchestrator.execution.place import PlaceOptions, cluster_opener, environment_changes
 from orchestrator.execution.progress import Progress
+from orchestrator.execution.rhythm import rhythm_of
 from orchestrator.execution.session import Ended, RunOptions, log_path, run_sweep
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import waves_with_rows
@@ -95,19 +96,6 @@ def run_due(
     if not due.run and not quiet:
         print(f"nothing is due; the next wave is due at {due.next_at:%Y-%m-%d %H:%M} UTC")
     return code
-
-
-def rhythm_of(config: SweepConfig) -> Rhythm:
-    """The schedule's waves. Raises ConfigError for a start that is no time."""
-    schedule = config.schedule
-    start = None
-    if schedule.start is not None:
-        try:
-            start = datetime.fromisoformat(schedule.start)
-        except ValueError:
-            raise ConfigError(f"schedule.start = {schedule.start!r} is not a time; write 2026-12-01T03:00") from None
-        start = start if start.tzinfo else start.replace(tzinfo=UTC)
-    return Rhythm(schedule.waves, schedule.every, schedule.at, schedule.cron, start, schedule.timezone)
 
 
 def _due(frozen: Frozen, root: Root, request: Request, now: datetime) -> Due:

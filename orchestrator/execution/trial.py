@@ -24,6 +24,7 @@ from orchestrator.execution.evidence import Recorder, pack_artifacts
 from orchestrator.execution.healthcheck import HealthcheckFailed, wait_until_healthy
 from orchestrator.execution.phases import Phases
 from orchestrator.execution.steps import copy_workdir
+from orchestrator.models.usage import combine
 from sandboxes.base import (
     FileEntry,
     ImageError,
@@ -115,9 +116,8 @@ def _take_usage(attempt: Attempt, agent: Agent, place: Place) -> None:
     metered = place.usage(attempt.assignment.attempt_id)
     if metered is None:
         return
-    known = {name: value for name in metered.__slots__ if (value := getattr(metered, name)) is not None}
     result = attempt.agent_result
-    attempt.agent_result = replace(result, usage=replace(result.usage, **known))
+    attempt.agent_result = replace(result, usage=combine(result.usage, metered))
 
 
 def _run(attempt: Attempt, facts: SweepFacts, agent: Agent, place: Place) -> None:
