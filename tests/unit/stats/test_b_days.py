@@ -42,10 +42,13 @@ def test_missing_cells_are_adjusted_as_task_dummies_do():
     task, day = np.nonzero((n > 0) & ((n > 0).sum(axis=1) > 1)[:, None])
     design = np.concatenate([np.eye(8)[task], np.eye(4)[day][:, 1:]], axis=1)
     design = design[:, design.any(axis=0)]
-    fit = sm.OLS(c[task, day] / 5, design).fit()
-    gaps = [found.effects[d].value - found.effects[0].value for d in (1, 2, 3)]
+    fit = sm.OLS(c[task, day] / 5, design).fit(cov_type="cluster", cov_kwds={"groups": task, "use_correction": False})
+    centred = np.eye(4)[:, 1:] - 1 / 4
+    units = np.unique(task).size
+    errors = np.sqrt(np.diag(centred @ fit.cov_params()[-3:, -3:] @ centred.T) * units / (units - 1))
     assert found.adjusted
-    assert gaps == pytest.approx(fit.params[-3:])
+    assert [effect.value for effect in found.effects] == pytest.approx(centred @ fit.params[-3:])
+    assert [effect.se for effect in found.effects] == pytest.approx(errors)
 
 
 def test_a_hard_task_on_one_day_is_not_a_bad_day():
@@ -93,7 +96,7 @@ def test_variance_parts_are_the_anova_table():
 
 
 def test_the_mean_holds_its_size_with_three_days_and_parts_cover():
-    rng, missed, held, runs = generator(5), 0, np.zeros(4), 1200
+    rng, missed, held, runs = generator(5), 0, np.zeros(4), 800
     truth = [0.09, 0.01, 0.01, 0.16]
     for _ in range(runs):
         n, total, squares, _ = cells(rng, (28, 3))
@@ -130,6 +133,24 @@ def test_negative_parts_are_shown_and_clipped():
     assert day.raw < 0
     assert (day.value, day.low) == (0.0, 0.0)
     assert "negative" in day.reason
+
+
+def test_a_day_part_leaves_zero_exactly_where_the_f_test_says_so():
+    rng, agreed = generator(20), []
+    for _ in range(400):
+        found = crossed(*cells(rng, (3, 5), sd_day=0.3)[:3])
+        agreed.append(found.p < 0.025)
+        assert (found.parts[1].low > 0) == agreed[-1]
+    assert 50 < sum(agreed) < 350
+
+
+def test_days_without_spread_leave_the_error_between_tasks():
+    n, c = np.full((5, 3), 4), np.array([[4, 3, 2], [1, 2, 3], [2, 2, 2], [0, 1, 2], [4, 4, 3]])
+    found = crossed(n, c)
+    rows = (c / 4).mean(axis=1)
+    assert found.parts[1].raw < 0
+    assert (found.mean.se, found.mean.df) == pytest.approx((rows.std(ddof=1) / 5**0.5, 4))
+    assert "no spread of its own" in found.mean.note
 
 
 def test_no_spread_at_all_gives_no_interval():
@@ -264,6 +285,15 @@ def test_a_look_uses_only_what_was_seen():
     values = generator(18).uniform(-1, 1, 60)
     assert betting(values[:25]).low == betting(values).low[:25]
     assert betting(values[:25]).e_values == betting(values).e_values[:25]
+
+
+def test_capital_is_fair_before_each_observation():
+    seen = generator(21).uniform(-1, 1, 30)
+    before = betting(seen).e_values[-1]
+    up, middle, down = (betting([*seen, last]).e_values[-1] for last in (1.0, 0.0, -1.0))
+    assert (up + down) / 2 == pytest.approx(middle)
+    assert middle == pytest.approx(before)
+    assert up != pytest.approx(down)
 
 
 def test_mirrored_differences_mirror_the_sequence():

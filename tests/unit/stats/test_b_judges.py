@@ -43,6 +43,19 @@ def test_the_split_names_the_right_cause():
         resources.split_gain(n, n, n)
 
 
+def jackknife(estimate, units):
+    left = np.array([estimate(np.delete(np.arange(units), unit)) for unit in range(units)])
+    return ((units - 1) / units * ((left - left.mean()) ** 2).sum()) ** 0.5
+
+
+def test_the_split_errors_are_those_of_the_jackknife():
+    n, c, f = grids(15, tasks=200)
+    found = resources.split_gain(n, c, f)
+    for name in ("fewer_failures", "more_solved"):
+        error = jackknife(lambda k, m=name: getattr(resources.split_gain(n[:, k], c[:, k], f[:, k]), m).value, 200)
+        assert getattr(found, name).se == pytest.approx(error, rel=0.005)
+
+
 def test_the_split_intervals_cover():
     rng, held, runs = generator(2), np.zeros(2), 300
     for _ in range(runs):
@@ -169,6 +182,14 @@ def test_robust_coefficients_by_their_definitions():
     assert found.pabak.value == pytest.approx(2 * 0.944 - 1)
     assert found.ac1.value == pytest.approx((0.944 - chance) / (1 - chance))
     assert (found.sensitivity.value, found.specificity.value) == pytest.approx((118 / 123, 0.0))
+
+
+def test_the_error_of_ac1_is_that_of_the_jackknife():
+    rng = generator(16)
+    truth = (rng.random(300) < 0.8).astype(int)
+    judge = np.where(rng.random(300) < 0.15, 1 - truth, truth)
+    error = jackknife(lambda k: judges.agreement(judge[k], truth[k], k).ac1.value, 300)
+    assert judges.agreement(judge, truth, np.arange(300)).ac1.se == pytest.approx(error, rel=0.01)
 
 
 def test_a_constant_rater_has_no_kappa():
