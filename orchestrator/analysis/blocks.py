@@ -33,7 +33,8 @@ class Coded:
 
     def present(self) -> list[object]:
         """The distinct values that occur, in order."""
-        return [self.values[code] for code in np.unique(self.codes)]
+        seen = np.bincount(self.codes, minlength=len(self.values))
+        return [value for value, count in zip(self.values, seen.tolist(), strict=True) if count]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ class Settings:
     k_max: int = 10
     margin: float = 0.02
     all_pairs_at_most: int = 12
+    flips: int = 20_000
     quoted_ks: tuple[int, ...] = ()
 
     def rng(self, *purpose: object) -> np.random.Generator:

@@ -13,7 +13,9 @@ from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.tables import ComparisonRow
 from orchestrator.core.status import ScoringRule
 from orchestrator.stats.paired import Paired, paired_pass, paired_score
+from orchestrator.stats.passk import Statistic
 
+_CURVES: tuple[tuple[Statistic, str], ...] = (("pass@k", "pass@"), ("pass^k", "pass^"))
 MUST_MATCH = ("suite_digest", "grader", "judge_version", "retry_max", "timeout_multiplier")
 
 
@@ -124,19 +126,33 @@ def _statistics(a: Side, b: Side, settings: Settings, ks: Sequence[int]) -> Iter
     cluster = _clusters(a)
     rng = settings.rng("compare", a.label, b.label)
     level = settings.level
-    yield "pass@1", 1, paired_pass(a.n, a.c, b.n, b.c, 1, rng=rng, cluster=cluster, level=level)
+    yield "pass@1", 1, paired_pass(a.n, a.c, b.n, b.c, 1, rng=rng, cluster=cluster, level=level, flips=settings.flips)
     largest = int(min(a.n.min(), b.n.min(), settings.k_max))
     for k in ks or ((largest,) if largest > 1 else ()):
         if k == 1:
             continue
-        for kind, sign in (("pass@k", "pass@"), ("pass^k", "pass^")):
-            found = paired_pass(a.n, a.c, b.n, b.c, k, kind, rng=rng, cluster=cluster, level=level)  # type: ignore[arg-type]
+        for kind, sign in _CURVES:
+            found = paired_pass(
+                a.n, a.c, b.n, b.c, k, kind, rng=rng, cluster=cluster, level=level, flips=settings.flips
+            )
             yield f"{sign}{k}", k, found
     if np.any(np.abs(a.score - a.c) > 1e-9) or np.any(np.abs(b.score - b.c) > 1e-9):
-        yield "score", None, paired_score(a.n, a.score, b.n, b.score, rng=rng, cluster=cluster, level=level)
+        yield (
+            "score",
+            None,
+            paired_score(a.n, a.score, b.n, b.score, rng=rng, cluster=cluster, level=level, flips=settings.flips),
+        )
     if a.cost_known and b.cost_known:
         found = paired_score(
-            a.n, a.cost, b.n, b.cost, rng=rng, cluster=cluster, level=level, statistic="cost per trial"
+            a.n,
+            a.cost,
+            b.n,
+            b.cost,
+            rng=rng,
+            cluster=cluster,
+            level=level,
+            flips=settings.flips,
+            statistic="cost per trial",
         )
         yield "cost per trial", None, found
 

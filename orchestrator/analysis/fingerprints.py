@@ -19,7 +19,8 @@ _MULTIPLIERS = np.random.default_rng(20260101).integers(1, 2**63, 64, dtype=np.u
 class Fingerprints:
     """One entry per row, in file order. Times are microseconds and days since 1970, UTC.
 
-    `trial` is a 64-bit hash of trial_key: two of ten million keys collide with probability 3e-6.
+    `trial` is a 64-bit hash of trial_key: two of ten million keys collide with probability 3e-6. `order` sorts
+    by trial, then attempt, then place.
     """
 
     files: tuple[RowFile, ...]
@@ -30,6 +31,8 @@ class Fingerprints:
     started: NDArray[np.float64]
     finished: NDArray[np.float64]
     day: Whole
+
+    order: Whole
 
     @property
     def rows(self) -> int:
@@ -75,9 +78,9 @@ def read_fingerprints(files: Sequence[RowFile]) -> Fingerprints:
         if columns
         else (np.zeros(0, dtype=kind) for kind in (np.uint64, np.int64, bool, float, float, np.int64))
     )
-    return Fingerprints(
-        tuple(files), np.array(bounds[:-1], dtype=np.int64), trial, attempt, final, started, finished, day
-    )
+    order = np.lexsort((attempt, trial))
+    places = np.array(bounds[:-1], dtype=np.int64)
+    return Fingerprints(tuple(files), places, trial, attempt, final, started, finished, day, order)
 
 
 def _columns(table: pa.Table) -> tuple[NDArray[np.generic], ...]:

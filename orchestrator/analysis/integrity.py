@@ -68,7 +68,7 @@ def check_rows(files: Sequence[RowFile]) -> RowCheck:
 
 
 def _duplicates(prints: Fingerprints, excluded: list[NDArray[np.int64]]) -> Iterator[Finding]:
-    order = np.lexsort((np.arange(prints.rows), prints.attempt, prints.trial))
+    order = prints.order
     same = (np.diff(prints.trial[order]) == 0) & (np.diff(prints.attempt[order]) == 0)
     later = order[1:][same]
     if len(later):
@@ -87,8 +87,7 @@ def _superseded(prints: Fingerprints, excluded: list[NDArray[np.int64]]) -> Iter
     gone = np.zeros(prints.rows, dtype=bool)
     for index in excluded:
         gone[index] = True
-    final = np.flatnonzero(prints.final & ~gone)
-    order = final[np.lexsort((prints.attempt[final], prints.trial[final]))]
+    order = prints.order[(prints.final & ~gone)[prints.order]]
     earlier = order[:-1][np.diff(prints.trial[order]) == 0]
     if len(earlier):
         excluded.append(earlier)
@@ -103,7 +102,7 @@ def _superseded(prints: Fingerprints, excluded: list[NDArray[np.int64]]) -> Iter
 
 
 def _gaps(prints: Fingerprints) -> Iterator[Finding]:
-    order = np.lexsort((prints.attempt, prints.trial))
+    order = prints.order
     trial, attempt = prints.trial[order], prints.attempt[order]
     first = np.r_[True, np.diff(trial) != 0] if len(trial) else np.zeros(0, dtype=bool)
     step = np.r_[0, np.diff(attempt)] if len(trial) else np.zeros(0)
@@ -117,7 +116,9 @@ def _gaps(prints: Fingerprints) -> Iterator[Finding]:
             f"{len(broken)} attempts follow one whose row is missing: what was lost had a cost and an ending that "
             "nobody can know; look for rows that were deleted.",
         )
-    open_trials = len(np.unique(trial)) - len(np.unique(prints.trial[prints.final]))
+    starts = np.flatnonzero(first)
+    ended = np.logical_or.reduceat(prints.final[order], starts) if len(starts) else first
+    open_trials = int((~ended).sum())
     if open_trials:
         yield Finding(
             "trials without an end",

@@ -83,16 +83,24 @@ def judge_rows(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iterato
             "score by the tests": (both + missed, every),
         }
         about = _estimand(units, name, trials, loaded, settings)
-        for quantity, (top, bottom) in ratios.items():
-            if not bottom.sum():
-                none = "passed" if quantity == "sensitivity" else "failed"
-                found = undefined(f"no trial {none} by the tests")
-            else:
-                rng = settings.rng("judge", *arm, version, quantity)
-                seen = describe(quantity, every, unit="task", population=TASKS_LIKE_THESE)
-                run = bootstrap_ratio(top, bottom, rng=rng, replicates=min(settings.replicates, 4000), estimand=seen)
-                found = number(percentile(run, settings.level)[0], "percentile bootstrap of the ratio")
-            yield JudgeRow(name, str(version), trials, quantity, found, replace(about, statistic=quantity))
+        told = [quantity for quantity, (_, bottom) in ratios.items() if bottom.sum()]
+        seen = describe("judge against tests", every, unit="task", population=TASKS_LIKE_THESE)
+        run = bootstrap_ratio(
+            np.column_stack([ratios[quantity][0] for quantity in told]),
+            np.column_stack([ratios[quantity][1] for quantity in told]),
+            rng=settings.rng("judge", *arm, version),
+            replicates=min(settings.replicates, 2000),
+            estimand=seen,
+        )
+        found = dict(zip(told, percentile(run, settings.level), strict=True))
+        for quantity in ratios:
+            none = "passed" if quantity == "sensitivity" else "failed"
+            value = (
+                number(found[quantity], "percentile bootstrap of the ratio")
+                if quantity in found
+                else undefined(f"no trial {none} by the tests")
+            )
+            yield JudgeRow(name, str(version), trials, quantity, value, replace(about, statistic=quantity))
         unread = int(units.measure("unread").sum())
         if unread:
             why = f"{unread} verdicts of the judge are neither a pass nor a failure in words"

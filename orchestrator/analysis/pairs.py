@@ -1,6 +1,7 @@
 """Which arms of a suite are compared in a summary: all pairs of few arms, else each with the best and its kin."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,19 @@ if TYPE_CHECKING:
     from orchestrator.analysis.summary import Loaded
 
 
+# Signs flipped over all tests of a suite; from there on each test gets fewer flips, 1,999 at least.
+_FLIPPED_SIGNS = 4e8
+
+
 def all_pairs(suite: SuiteCells, loaded: "Loaded", settings: Settings) -> Iterator[ComparisonRow]:
     """Differences of the chosen pairs, marked where sides do not match; a pair without a shared task is left out."""
     policies = loaded.policies
     sides: dict[int, Side] = {}
     profiles: dict[int, Grouped] = {}
-    for first, second in chosen_pairs(suite, settings):
+    pairs = chosen_pairs(suite, settings)
+    flips = int(np.clip(_FLIPPED_SIGNS / max(1, 4 * len(pairs) * len(suite.tasks)), 1_999, settings.flips))
+    settings = replace(settings, flips=flips)
+    for first, second in pairs:
         for arm in (first, second):
             if arm not in sides:
                 sides[arm] = Side.of(suite.arms[arm].label, suite.cells[arm], settings.rule)

@@ -8,9 +8,9 @@ from orchestrator.analysis.tables import Summary
 from orchestrator.report.figures import (
     MOST_ARMS,
     PALETTE,
+    ROWS,
     Figure,
     colour,
-    data,
     empty,
     percent,
     share_axis,
@@ -56,7 +56,7 @@ def scores(summary: Summary) -> Figure:
     ]
     order = [r.arm.label for r in rows]
     y = alt.Y("arm:N", sort=order, title=None, axis=alt.Axis(labelLimit=220))
-    base = alt.Chart(data(values)).encode(y=y)
+    base = alt.Chart(ROWS).encode(y=y)
     hover = [alt.Tooltip(f"{n}:Q", format=".1%") for n in ("estimate", "low", "high")]
     bars = base.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
         x=alt.X("low:Q", axis=share_axis("pass@1"), scale=alt.Scale(zero=False)), x2="high:Q", tooltip=["arm:N", *hover]
@@ -76,7 +76,9 @@ def scores(summary: Summary) -> Figure:
         for r in summary.arms
     ]  # fmt: skip
     heads = ("arm", "statistic", "estimate", "interval", "method", "quoted", "reason")
-    return Figure("scores", "Arms", spec(chart), together([r.estimand for r in rows]), words, table(heads, everything))
+    return Figure(
+        "scores", "Arms", spec(chart, values), together([r.estimand for r in rows]), words, table(heads, everything)
+    )
 
 
 def curves(summary: Summary) -> Figure:
@@ -108,7 +110,7 @@ def curves(summary: Summary) -> Figure:
         tooltip=["arm:N", "k:Q", *(alt.Tooltip(f"{n}:Q", format=".1%") for n in ("estimate", "low", "high"))],
     )  # fmt: skip
     chart = (
-        alt.layer(band, line, data=data(values))
+        alt.layer(band, line, data=ROWS)
         .add_params(pick)
         .properties(width=330, height=280)
         .facet(facet=alt.Facet("statistic:N", title=None, header=alt.Header(labelFontSize=13)), columns=2)
@@ -129,7 +131,7 @@ def curves(summary: Summary) -> Figure:
     return Figure(
         "curves",
         "pass@k and pass^k",
-        spec(chart),
+        spec(chart, values),
         together([r.estimand for r in rows], "pass@k and pass^k"),
         words,
         table(heads, body),
@@ -152,7 +154,7 @@ def tasks(summary: Summary, at_most: int = 60) -> Figure:
         {"task": r.task, "arm": r.arm.label, "c": r.c, "n": r.n, "share": r.c / r.n if r.n else None, "kind": r.kind}
         for r in summary.tasks if r.task in chosen and r.arm.label in arms
     ]  # fmt: skip
-    base = alt.Chart(data(values)).encode(
+    base = alt.Chart(ROWS).encode(
         x=alt.X("arm:N", sort=arms, title=None, axis=alt.Axis(labelAngle=-40, labelLimit=160, orient="top")),
         y=alt.Y("task:N", sort=shown, title=None, axis=alt.Axis(labelLimit=180)),
     )
@@ -185,7 +187,7 @@ def tasks(summary: Summary, at_most: int = 60) -> Figure:
     note = f"The {len(shown)} flakiest of {len(order)} tasks are drawn." if len(order) > len(shown) else ""
     heads = ("task", "arm", "solved", "kind", "score", "USD", "infra", "endings")
     sentence = "c of n trials solved for each task and arm; tasks whose outcome varies most come first. Never solved: suspect the task."
-    return Figure("tasks", "Tasks", spec(chart), sentence, words, table(heads, body), note)
+    return Figure("tasks", "Tasks", spec(chart, values), sentence, words, table(heads, body), note)
 
 
 def runs(summary: Summary) -> Figure:
@@ -199,7 +201,7 @@ def runs(summary: Summary) -> Figure:
         for r in rows if r.arm.label in shown
     ]  # fmt: skip
     chart = (
-        alt.Chart(data(values))
+        alt.Chart(ROWS)
         .mark_tick(thickness=2, size=16)
         .encode(
             x=alt.X("score:Q", axis=share_axis("score of one run"), scale=alt.Scale(zero=False)),
@@ -236,7 +238,7 @@ def runs(summary: Summary) -> Figure:
     return Figure(
         "runs",
         "From run to run",
-        spec(chart),
+        spec(chart, values),
         first.sentence if first else "",
         words,
         table(heads, body),
@@ -258,7 +260,7 @@ def variance(summary: Summary) -> Figure:
         if r.arm.label in shown
     ]
     chart = (
-        alt.Chart(data(values))
+        alt.Chart(ROWS)
         .mark_bar()
         .encode(
             x=alt.X("share:Q", axis=share_axis("share of the squared standard error"), stack="normalize"),
@@ -282,7 +284,7 @@ def variance(summary: Summary) -> Figure:
     return Figure(
         "variance",
         "Where the variance comes from",
-        spec(chart),
+        spec(chart, values),
         sentence,
         words,
         table(heads, body),

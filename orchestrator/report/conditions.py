@@ -4,7 +4,7 @@ import altair as alt
 
 from orchestrator.analysis.tables import Summary
 from orchestrator.report.arms import leading, some
-from orchestrator.report.figures import Figure, colour, data, empty, percent, share_axis, span, spec, table, together
+from orchestrator.report.figures import ROWS, Figure, colour, empty, percent, share_axis, span, spec, table, together
 
 
 def resources(summary: Summary) -> Figure:
@@ -35,7 +35,7 @@ def resources(summary: Summary) -> Figure:
     bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", axis=share_axis("")), x2="high:Q", tooltip=hover)
     dots = base.mark_point(filled=True, size=40).encode(x="estimate:Q", tooltip=hover)
     chart = (
-        alt.layer(bars, dots, data=data(values))
+        alt.layer(bars, dots, data=ROWS)
         .properties(width=185, height=alt.Step(12))
         .facet(column=alt.Column("what:N", title=None, header=alt.Header(labelFontSize=12)))
         .resolve_scale(x="independent")
@@ -54,7 +54,7 @@ def resources(summary: Summary) -> Figure:
     return Figure(
         "resources",
         "Resource settings",
-        spec(chart),
+        spec(chart, values),
         together([r.estimand for r in rows]),
         words,
         table(heads, body),
@@ -76,7 +76,7 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
         for r in rows[:at_most]
     ]  # fmt: skip
     order = [str(v["pair"]) for v in values]
-    base = alt.Chart(data(values)).encode(y=alt.Y("pair:N", sort=order, title=None, axis=alt.Axis(labelLimit=300)))
+    base = alt.Chart(ROWS).encode(y=alt.Y("pair:N", sort=order, title=None, axis=alt.Axis(labelLimit=300)))
     verdict = alt.Color(
         "verdict:N",
         scale=alt.Scale(range=["#2f7ed8", "#e4572e", "#1b9e77", "#7f7f7f"]),
@@ -93,7 +93,9 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
         x=alt.X("low:Q", axis=share_axis("difference in pass@1")), x2="high:Q", color=verdict, tooltip=hover
     )
     dots = base.mark_point(filled=True, size=60).encode(x="estimate:Q", color=verdict, tooltip=hover)
-    zero = alt.Chart(data([{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888").encode(x="zero:Q")
+    zero = (
+        alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888").encode(x="zero:Q")
+    )
     chart = (zero + bars + dots).properties(width="container", height=20 * len(values) + 10)
     body = [
         (r.second, r.first, r.statistic, percent(r.number.estimate), span(r.number.low, r.number.high), r.p_value, r.p_adjusted,
@@ -116,7 +118,7 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
     return Figure(
         "differences",
         "Paired differences",
-        spec(chart),
+        spec(chart, values),
         together([r.estimand for r in rows]),
         words,
         table(heads, body),
@@ -162,9 +164,7 @@ def costs(summary: Summary) -> Figure:
         }
         for r in rows
     ]  # fmt: skip
-    base = alt.Chart(data(values)).encode(
-        x=alt.X("cost:Q", title="USD per trial", scale=alt.Scale(zero=False, nice=True))
-    )
+    base = alt.Chart(ROWS).encode(x=alt.X("cost:Q", title="USD per trial", scale=alt.Scale(zero=False, nice=True)))
     hover = [
         "arm:N",
         alt.Tooltip("cost:Q", format="$.3f"),
@@ -195,7 +195,12 @@ def costs(summary: Summary) -> Figure:
     on = [r.arm.label for r in rows if r.on_frontier]
     words = f"Scatter plot of pass@1 against cost per trial for {len(rows)} arms. On the frontier: {', '.join(on)}."
     return Figure(
-        "costs", "Cost against accuracy", spec(chart), together([r.estimand for r in rows]), words, table(heads, body)
+        "costs",
+        "Cost against accuracy",
+        spec(chart, values),
+        together([r.estimand for r in rows]),
+        words,
+        table(heads, body),
     )
 
 
@@ -212,7 +217,7 @@ def days(summary: Summary) -> Figure:
         {"arm": r.arm.label, "day": r.day, "estimate": r.number.estimate, "low": r.number.low, "high": r.number.high}
         for r in rows if r.arm.label in shown
     ]  # fmt: skip
-    base = alt.Chart(data(values)).encode(
+    base = alt.Chart(ROWS).encode(
         x=alt.X("day:O", title=None, axis=alt.Axis(labelAngle=-30)), color=colour(domain=shown)
     )
     y = alt.Y("low:Q", axis=share_axis("score on the tasks of every day"), scale=alt.Scale(zero=False))
@@ -258,7 +263,7 @@ def days(summary: Summary) -> Figure:
     return Figure(
         "days",
         "Days and drift",
-        spec(chart),
+        spec(chart, values),
         together([r.estimand for r in rows]),
         words,
         table(heads, body),
@@ -281,7 +286,7 @@ def judges(summary: Summary) -> Figure:
     bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q", tooltip=hover)
     dots = base.mark_point(filled=True, size=60).encode(x="estimate:Q", tooltip=hover)
     chart = (
-        alt.layer(bars, dots, data=data(values))
+        alt.layer(bars, dots, data=ROWS)
         .properties(width=210, height=alt.Step(22))
         .facet(facet=alt.Facet("what:N", title=None), columns=3)
         .resolve_scale(x="independent")
@@ -309,7 +314,7 @@ def judges(summary: Summary) -> Figure:
     return Figure(
         "judges",
         "Judge against tests",
-        spec(chart),
+        spec(chart, values),
         together([r.estimand for r in rows]),
         words,
         table(heads, body),

@@ -55,16 +55,16 @@ def together(estimands: Sequence[Estimand], statistic: str | None = None) -> str
     ).sentence()
 
 
-def spec(chart: alt.TopLevelMixin) -> Mapping[str, object]:
-    """A chart as plain JSON values, sizes left to the page."""
-    found: dict[str, object] = chart.to_dict()
+ROWS = alt.NamedData(name="rows")
+
+
+def spec(chart: alt.TopLevelMixin, rows: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
+    """A chart over ROWS as plain JSON values with its rows in it; sizes and colours are left to the page."""
+    found: dict[str, object] = chart.to_dict(validate=False)
     found.pop("config", None)
+    kept = found.get("datasets")
+    found["datasets"] = {**(kept if isinstance(kept, dict) else {}), "rows": [dict(row) for row in rows]}
     return found
-
-
-def data(rows: Sequence[Mapping[str, object]]) -> alt.Data:
-    """Rows as inline data."""
-    return alt.Data(values=[dict(row) for row in rows])  # type: ignore[no-untyped-call]
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
