@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.agents.base import ModelEndpoint, ModelUsage
+from orchestrator.agents.settings import AgentDeps, build_agent
 from orchestrator.config import ConfigError, SweepConfig
 from orchestrator.execution.assignment import Assignment
 from orchestrator.execution.freeze import Frozen
@@ -20,6 +21,8 @@ from orchestrator.models.script import Behaviour
 from orchestrator.models.script_server import ScriptedModel, serve_script
 from orchestrator.models.suite_script import suite_script
 from orchestrator.storage.root import Root
+from sandboxes.closed_network import closed_network
+from sandboxes.docker import DockerProvider
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 
@@ -31,6 +34,7 @@ class ModelAccess:
     handle: GatewayHandle
     record: bool = False
     attempt_budget_usd: float | None = None
+    closed_network: str | None = None
 
     def endpoint(self, assignment: Assignment) -> ModelEndpoint:
         """Register an attempt. Raises GatewayError."""
@@ -73,8 +77,7 @@ def recordings_folder(config: SweepConfig, root: Root) -> Path:
 
 def check_frozen_lane(frozen: Frozen, root: Root) -> None:
     """Raise ConfigError when the frozen lane has nothing to replay for an agent that asks a model."""
-    speaking = [agent.name for agent in frozen.agents.values() if agent.model_name is not None]
-    if "frozen" not in frozen.config.lanes or not speaking:
+    if "frozen" not in frozen.config.lanes:
         return
     folder = recordings_folder(frozen.config, root) / "tapes"
     if not folder.is_dir() or not any(folder.iterdir()):
@@ -89,18 +92,25 @@ def open_models(
 ) -> Iterator[ModelAccess | None]:
     """The way to models for as long as a run lasts; None when no agent asks one. Raises ConfigError."""
     config = frozen.config
-    if not any(agent.model_name is not None for agent in frozen.agents.values()):
+    deps = AgentDeps(host_env=environment)
+    speaking = [a for a in frozen.agents.values() if build_agent(a, deps).needs_model]
+    if not speaking:
         yield None
         return
     check_frozen_lane(frozen, root)
     with ExitStack() as held:
-        upstream, key = _upstream(frozen, environment, held, say)
+        upstream, key = _upstream(frozen, [a.name for a in speaking], environment, held, say)
+        closed = None
+        if any(agent.kind == "command" for agent in speaking):
+            provider = held.enter_context(DockerProvider.from_environment(environment))
+            closed = held.enter_context(closed_network(provider.engine, frozen.plan.sweep_id))
         setting = config.model
         needs_tapes = setting.record or "frozen" in config.lanes
         gateway = Gateway(
             GatewayConfig(
+                host=closed.host if closed else "127.0.0.1",
+                container_host=closed.host if closed else None,
                 upstream=upstream,
-                proxy=None,
                 key_file=setting.key_file,
                 sweep_budget_usd=config.budget.usd,
                 max_concurrency=setting.max_concurrency,
@@ -112,11 +122,12 @@ def open_models(
             api_key=key,
         )
         held.callback(gateway.stop)
-        yield ModelAccess(gateway.start(), setting.record, setting.attempt_budget_usd)
+        name = closed.name if closed else None
+        yield ModelAccess(gateway.start(), setting.record, setting.attempt_budget_usd, name)
 
 
 def _upstream(
-    frozen: Frozen, environment: Mapping[str, str], held: ExitStack, say: Callable[[str], None]
+    frozen: Frozen, names: list[str], environment: Mapping[str, str], held: ExitStack, say: Callable[[str], None]
 ) -> tuple[str, str | None]:
     """The API's address, and its key where it is not in a file."""
     setting = frozen.config.model
@@ -133,8 +144,7 @@ def _upstream(
         return setting.upstream, environment.get(KEY_VARIABLE) or "replay-needs-no-key"
     key = environment.get(KEY_VARIABLE)
     if setting.key_file is None and not key:
-        names = ", ".join(a.name for a in frozen.agents.values() if a.model_name is not None)
         raise ConfigError(
-            f"agents {names} ask a model and there is no key; set {KEY_VARIABLE}, or model.key_file in the sweep file"
+            f"agents {', '.join(names)} ask a model and there is no key; set {KEY_VARIABLE}, or model.key_file in the sweep file"
         )
     return setting.upstream, key

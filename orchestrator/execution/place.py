@@ -59,6 +59,7 @@ def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
     place = Place(provider, take, provider.readings, node)
     if options.models is not None:
         place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage)
+        place = replace(place, closed_network=options.models.closed_network)
     return Worker(facts, place, make_agent, provider.host())
 
 

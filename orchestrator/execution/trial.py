@@ -61,6 +61,7 @@ class Place:
     sleep: Callable[[float], None] = time.sleep
     endpoint: Callable[[Assignment], ModelEndpoint | None] = lambda _: None
     usage: Callable[[str], ModelUsage | None] = lambda _: None
+    closed_network: str | None = None
 
 
 @dataclass(slots=True)
@@ -132,13 +133,22 @@ def _run(attempt: Attempt, facts: SweepFacts, agent: Agent, place: Place) -> Non
         with phases("cores_wait"):
             cores = held.enter_context(place.take_cores(round(spec.cpus))) if spec.pinned else ()
         make = _SandboxMaker(attempt, facts, place, cores)
-        sandbox = make(attempt.image, task.network, "create")
+        sandbox = make(attempt.image, _network(assignment, agent, place), "create")
         try:
             attempt.effective = sandbox.effective
             _work(attempt, facts, agent, place, sandbox, make)
         finally:
             with phases("remove"):
                 sandbox.remove()
+
+
+def _network(assignment: Assignment, agent: Agent, place: Place) -> NetworkSpec:
+    """The task's network; an agent that asks a model from inside gets a way to the gateway and nothing else."""
+    task = assignment.task
+    inside = agent.needs_model and assignment.agent.kind == "command"
+    if inside and task.network.mode == "none" and place.closed_network is not None:
+        return replace(task.network, network_name=place.closed_network)
+    return task.network
 
 
 @dataclass(slots=True)
