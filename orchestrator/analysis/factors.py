@@ -1,35 +1,19 @@
 """Days and nodes as factors crossed with tasks: the parts of the variance that a machine or a day brings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from orchestrator.analysis.blocks import Excluded
 from orchestrator.analysis.cells import ARM_KEYS
 from orchestrator.analysis.context import Settings
-from orchestrator.analysis.grouping import Grouped, Partitioner, group_rows
-from orchestrator.analysis.outcomes import RunReduction
-from orchestrator.analysis.rows import RowFile
+from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.tables import ArmName, FactorRow
 from orchestrator.stats.crossed import crossed
 
-FACTOR_KEYS = (*ARM_KEYS, "sweep", "wave", "day", "node", "task")
 
-
-def read_factors(
-    files: Sequence[RowFile],
-    settings: Settings,
-    *,
-    excluded: Excluded | None = None,
-    map_partitions: Partitioner | None = None,
-) -> Grouped | None:
-    """n and c by arm, day, node and task."""
-    return group_rows(files, FACTOR_KEYS, RunReduction(settings.rule), excluded=excluded, map_partitions=map_partitions)
-
-
-def factor_rows(counts: Grouped, settings: Settings) -> Iterator[FactorRow]:
-    """Variance parts of task, factor, their interaction and repeats, for days and for nodes, with intervals."""
-    for arm, part in counts.groups(ARM_KEYS):
+def factor_rows(runs: Grouped, settings: Settings) -> Iterator[FactorRow]:
+    """From trials with their day and node: variance parts of task, factor, their interaction and repeats, for days and for nodes, with intervals."""
+    for arm, part in runs.groups(ARM_KEYS):
         name = ArmName(*(str(value) for value in arm))
         for factor in ("day", "node"):
             levels = len([value for value in part.keys[factor].present() if value is not None])

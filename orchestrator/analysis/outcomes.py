@@ -16,7 +16,7 @@ from orchestrator.analysis.tables import ArmName, RunRow, RunSummaryRow
 from orchestrator.core.status import ScoringRule, Status
 from orchestrator.stats.runs import RunToRun, run_to_run
 
-RUN_KEYS = (*ARM_KEYS, "sweep", "wave", "day", "repeat", "task")
+RUN_KEYS = (*ARM_KEYS, "sweep", "wave", "day", "repeat", "task", "node")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from orchestrator.analysis.cells import read_cells
 from orchestrator.analysis.completeness import check_cells
 from orchestrator.analysis.conditions import cost_rows, day_rows, resource_rows
 from orchestrator.analysis.context import Policies, Settings, SuiteCells
-from orchestrator.analysis.factors import factor_rows, read_factors
+from orchestrator.analysis.factors import factor_rows
 from orchestrator.analysis.families import adjusted
 from orchestrator.analysis.grouping import Grouped, Partitioner
 from orchestrator.analysis.integrity import (
@@ -98,10 +98,7 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
     usage: Usage = read_usage(loaded.files, excluded=excluded)
     runs = read_runs(loaded.files, settings.rule, excluded=excluded, map_partitions=map_partitions)
     judged = read_judgements(loaded.files, excluded=excluded, map_partitions=map_partitions)
-    counts = read_factors(loaded.files, settings, excluded=excluded, map_partitions=map_partitions)
     assert runs is not None
-    assert counts is not None
-    counts = counts.where(_same_fields(loaded.selection, counts))
     if judged is not None:
         judged = judged.where(_same_fields(loaded.selection, judged))
     runs = runs.where(_same_fields(loaded.selection, runs))
@@ -112,7 +109,7 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
         summary,
         runs=tuple(run_rows(runs)),
         run_summaries=tuple(run_summary_rows(runs, settings)),
-        factors=tuple(factor_rows(counts, settings)),
+        factors=tuple(factor_rows(runs, settings)),
         judges=tuple(judge_rows(judged, loaded, settings)) if judged is not None else (),
         integrity=loaded.findings,
         comparisons=adjusted(summary.comparisons, settings),
