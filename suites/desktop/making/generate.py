@@ -17,16 +17,27 @@ ENV DISPLAY=:1
 WORKDIR /desktop
 """
 START = """#!/bin/bash
-# Starts display, window manager and program once; exits 0 when the program's window is there.
+# Starts display, window manager and program, each again where it ended; exits 0 when the program's window is there.
 export DISPLAY=:1
-if ! [ -e /tmp/.X11-unix/X1 ]; then
-    setsid nohup Xvfb :1 -screen 0 1024x768x24 -nolisten tcp > /tmp/xvfb.log 2>&1 &
-    for _ in $(seq 100); do [ -e /tmp/.X11-unix/X1 ] && break; sleep 0.1; done
-    setsid nohup openbox > /tmp/openbox.log 2>&1 &
-    for _ in $(seq 100); do wmctrl -m > /dev/null 2>&1 && break; sleep 0.1; done
-    setsid nohup /usr/bin/python3 /desktop/apps.py {app} > /tmp/app.log 2>&1 &
-fi
-for _ in $(seq 400); do wmctrl -l | grep -q '{title}' && exit 0; sleep 0.1; done
+run() {{ setsid nohup "$@" < /dev/null >> /tmp/start.log 2>&1 & }}
+for _ in $(seq 250); do
+    if ! pgrep -x Xvfb > /dev/null; then
+        rm -f /tmp/.X1-lock /tmp/.X11-unix/X1
+        run Xvfb :1 -screen 0 1024x768x24 -nolisten tcp -noreset
+    elif ! xdpyinfo > /dev/null 2>&1; then
+        :
+    elif ! pgrep -x openbox > /dev/null; then
+        run openbox
+    elif ! wmctrl -m > /dev/null 2>&1; then
+        :
+    elif ! pgrep -f apps.py > /dev/null; then
+        run /usr/bin/python3 /desktop/apps.py {app}
+    elif wmctrl -l 2> /dev/null | grep -q '{title}'; then
+        exit 0
+    fi
+    sleep 0.1
+done
+cat /tmp/start.log
 exit 1
 """
 INSTRUCTION = """{text}
