@@ -27,7 +27,7 @@ from orchestrator.execution.progress import Progress
 from orchestrator.execution.rhythm import rhythm_of
 from orchestrator.execution.session import Ended, RunOptions, log_path, run_sweep
 from orchestrator.storage.root import Root
-from orchestrator.storage.sweeps import waves_with_rows
+from orchestrator.storage.sweeps import plan_path, waves_with_rows, write_plan
 from suites.loading import load_suite
 
 
@@ -82,6 +82,8 @@ def run_due(
 ) -> int:
     """Run what is due; with `wait`, until the last wave is done. Returns the exit code."""
     frozen, root = load(request, now())
+    if not root.exists(plan_path(frozen.plan.sweep_id)):
+        write_plan(root, frozen.plan)
     for notice in frozen.notices:
         if not quiet:
             print(f"note: {notice}")
@@ -145,8 +147,19 @@ def _with_listener(
     open_listener: Callable[[], Listener],
     now: Callable[[], datetime],
 ) -> Ended:
-    listener = open_listener()
-    log = open_log(log_path(root, frozen.plan.sweep_id))
+    with open_log(log_path(root, frozen.plan.sweep_id)) as log:
+        return _logged(frozen, root, opener, options, open_listener(), log, now)
+
+
+def _logged(
+    frozen: Frozen,
+    root: Root,
+    opener: Callable[[], Cluster],
+    options: RunOptions,
+    listener: Listener,
+    log: structlog.typing.FilteringBoundLogger,
+    now: Callable[[], datetime],
+) -> Ended:
     hands = Hands(lambda text: listener.hear("stopping", {"message": text}))
 
     def hear(event: str, fields: Mapping[str, object]) -> None:
@@ -215,20 +228,21 @@ def _exit_code(frozen: Frozen, ended: Ended, quiet: bool) -> int:
     return 0 if ended.progress.without_verdict == 0 else 1
 
 
-def open_log(path: Path) -> structlog.typing.FilteringBoundLogger:
+@contextmanager
+def open_log(path: Path) -> Iterator[structlog.typing.FilteringBoundLogger]:
     """A structured log as JSON lines in a file; nothing of it reaches the terminal."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    stream = open(path, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 - lives as long as the run
 
     def dumps(value: object, **_: object) -> str:
         return json.dumps(value, default=str)
 
-    return structlog.wrap_logger(  # type: ignore[no-any-return]
-        structlog.WriteLogger(stream),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(serializer=dumps),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-    )
+    with open(path, "a", encoding="utf-8", buffering=1) as stream:
+        yield structlog.wrap_logger(
+            structlog.WriteLogger(stream),
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.JSONRenderer(serializer=dumps),
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        )
