@@ -24,6 +24,7 @@ from sandboxes.locks import DEFAULT_LOCK_FOLDER
 from sandboxes.readings import HostMeter
 from sandboxes.snapshot import HostReadings, HostSnapshot, ImageSnapshot
 
+OWN_KERNELS = ("runsc", "gvisor", "kata", "firecracker")
 SIZED_DRIVERS = ("btrfs", "zfs", "devicemapper", "windowsfilter")
 
 
@@ -142,13 +143,20 @@ class DockerProvider:
                 f"container {container_id[:12]} of {image} ended as soon as it was started: the image needs"
                 " /bin/sh and sleep, and the memory limit must leave room to start"
             )
-        view = HostView.open(pid, container_id) if self._host_access else None
+        view = self._view(pid, inspected)
         try:
             return DockerSandbox(self.engine, inspected, view)
         except BaseException:
             if view is not None:
                 view.close()
             raise
+
+    def _view(self, pid: int, inspected: dict[str, Any]) -> HostView | None:
+        """The view from the host, where the runtime runs the container on the host's own kernel."""
+        runtime = str(inspected["HostConfig"].get("Runtime") or "")
+        if not self._host_access or any(word in runtime.lower() for word in OWN_KERNELS):
+            return None
+        return HostView.open(pid, str(inspected["Id"]))
 
     def _undo(self, name: str) -> None:
         """Remove what a failed create may have left; by its name, as its id may never have arrived."""

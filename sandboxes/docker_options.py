@@ -28,6 +28,8 @@ PID_1 = (
 the kernel reap orphans: as good as an init process, but nothing besides PID 1 has to be spared when
 everything else is killed. Three ways to ignore it, because Debian's sh resets it before exec."""
 
+PID_1_NAME = "sleep"
+
 TMPFS_OPTIONS = "rw,nosuid,nodev,exec,mode=1777,size={size}m"
 
 

@@ -17,17 +17,19 @@ from sandboxes.base import (
     SandboxError,
     SandboxGoneError,
 )
-from sandboxes.cgroup import FILES_V1, FILES_V2, read_counters, read_memory_limit
+from sandboxes.cgroup import read_counters, read_memory_limit
 from sandboxes.docker_engine import Engine, engine_errors
 from sandboxes.docker_exec import ExecTarget, kill_inside, run_command
-from sandboxes.docker_options import killer_options
+from sandboxes.docker_inside import look_inside
+from sandboxes.docker_options import PID_1_NAME, killer_options
 from sandboxes.host_view import HostView
 from sandboxes.resources import Counters, EffectiveResources
 
 KINDS = {0: "changed", 1: "added", 2: "deleted"}
 REMOVE_TIMEOUT_S = 60.0
 KILLER_TIMEOUT_S = 30
-UNKNOWN_V1 = ("memory", "memory.limit_in_bytes")
+DYING_S = 1.0
+SETTLE_TIMEOUT_S = 30.0
 
 
 class DockerSandbox:
@@ -98,7 +100,8 @@ class DockerSandbox:
     def counters(self) -> Counters:
         view = self._view
         if view is None:
-            return read_counters(*self._cgroup_inside())
+            inside = look_inside(self._target)
+            return read_counters(inside.version, inside.read)
         found = read_counters(view.cgroup.version, view.cgroup.read)
         view.require()
         return found
@@ -118,15 +121,22 @@ class DockerSandbox:
         before = self.processes()
         if before:
             kill_inside(self._target)
-            if self.processes():
+            if self._left_after(DYING_S):
                 self._kill_from_beside()
-            left = self.processes()
+            left = self._left_after(DYING_S)
             if left:
                 raise SandboxError(
                     f"{len(left)} processes outlived SIGKILL (first: {left[0][:100]!r}): remove the container,"
                     " and run passhat as root on the engine's host, where they can be frozen first"
                 )
         return len(before)
+
+    def _left_after(self, timeout_s: float) -> list[str]:
+        """What is still alive once what was killed has had time to end."""
+        give_up = time.monotonic() + timeout_s
+        while (left := self.processes()) and time.monotonic() < give_up:
+            time.sleep(0.01)
+        return left
 
     def _kill_from_beside(self) -> None:
         client = self._engine.client
@@ -163,12 +173,13 @@ class DockerSandbox:
         quota, period = host.get("CpuQuota") or 0, host.get("CpuPeriod") or 100_000
         nano = host.get("NanoCpus") or 0
         size = (host.get("StorageOpt") or {}).get("size", "")
+        cpus_allowed, memory_limit = self._settled()
         return EffectiveResources(
             cpus_quota=nano / 1e9 if nano else quota / period if quota > 0 else None,
             cpuset=host.get("CpusetCpus") or None,
-            cpus_allowed=self._cpus_allowed(),
+            cpus_allowed=cpus_allowed,
             memory_limit_bytes=host.get("Memory") or None,
-            cgroup_memory_limit_bytes=self._memory_limit(),
+            cgroup_memory_limit_bytes=memory_limit,
             memory_swap_bytes=host.get("MemorySwap") or None,
             pids_limit=host.get("PidsLimit") or None,
             shm_bytes=host.get("ShmSize") or None,
@@ -177,34 +188,25 @@ class DockerSandbox:
             network=host.get("NetworkMode") or None,
         )
 
-    def _cpus_allowed(self) -> str | None:
-        if self._view is not None:
-            return self._view.cpus_allowed()
-        found = self._read_inside(["/proc/1/status"]).get("/proc/1/status", "")
-        lines = [line for line in found.splitlines() if line.startswith("Cpus_allowed_list:")]
-        return lines[0].partition(":")[2].strip() if lines else None
+    def _settled(self) -> tuple[str | None, int | None]:
+        """(cores allowed, memory limit), once PID 1 is what it stays.
 
-    def _memory_limit(self) -> int | None:
-        view = self._view
-        if view is not None:
-            return read_memory_limit(view.cgroup.version, view.cgroup.read)
-        return read_memory_limit(*self._cgroup_inside())
-
-    def _cgroup_inside(self) -> Any:
-        """(version, reader) of the cgroup files that the container itself sees."""
-        base = "/sys/fs/cgroup"
-        paths = {f"{base}/{controller}/{name}": (controller, name) for controller, name in FILES_V1}
-        paths |= {f"{base}/{name}": ("", name) for _, name in FILES_V2}
-        texts = {paths[path]: text for path, text in self._read_inside(list(paths)).items()}
-        version = 1 if UNKNOWN_V1 in texts else 2
-        return version, lambda controller, name: texts.get((controller, name))
-
-    def _read_inside(self, paths: list[str]) -> dict[str, str]:
-        """Texts of files that exist only inside (cgroup, proc), by one command."""
-        script = 'for f in "$@"; do [ -r "$f" ] && printf "\\001%s\\002" "$f" && cat "$f"; done; :'
-        result = run_command(self._target, Command(("/bin/sh", "-c", script, "sh", *paths), user="0", timeout_s=30))
-        parts = (part.partition("\2") for part in result.stdout.text().split("\1")[1:])
-        return {path: text for path, _, text in parts}
+        What runs inside could else replace the programs that PID 1 is still made of.
+        """
+        view, give_up = self._view, time.monotonic() + SETTLE_TIMEOUT_S
+        while time.monotonic() < give_up:
+            inside = None if view is not None else look_inside(self._target)
+            name = inside.name if inside is not None else view.name() if view is not None else None
+            if name == PID_1_NAME:
+                if inside is not None:
+                    return inside.cpus_allowed, read_memory_limit(inside.version, inside.read)
+                assert view is not None
+                return view.cpus_allowed(), read_memory_limit(view.cgroup.version, view.cgroup.read)
+            time.sleep(0.001)
+        raise SandboxError(
+            f"PID 1 of container {self._id[:12]} did not become {PID_1_NAME!r} within {SETTLE_TIMEOUT_S:.0f} s:"
+            " the image needs /bin/sh and sleep"
+        )
 
 
 def remove_container(engine: Engine, container_id: str) -> None:

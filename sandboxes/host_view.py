@@ -78,6 +78,13 @@ class HostView:
         if self.paused:
             raise SandboxGoneError("the container was paused from outside while it was in use; try the trial again")
 
+    def name(self) -> str | None:
+        """What PID 1 is running. Raises SandboxGoneError when it ended."""
+        self.require()
+        with contextlib.suppress(OSError):
+            return Path(self._proc, str(self.pid), "comm").read_text(errors="replace").strip()
+        return None
+
     def cpus_allowed(self) -> str | None:
         """The kernel's Cpus_allowed_list of PID 1."""
         try:
