@@ -4,7 +4,8 @@ Two tasks of three samples with the mock model: one of four epochs, and one whos
 are set by the solver, because the mock model's token counter wants a file from the network.
 """
 
-from inspect_ai import Task, eval
+from inspect_ai import Task
+from inspect_ai import eval as run
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import match
@@ -30,5 +31,5 @@ def answers(breaks: str = ""):
 
 if __name__ == "__main__":
     common = {"model": "mockllm/model", "log_dir": ".", "max_samples": 1, "log_format": "eval"}
-    eval(Task(dataset=SAMPLES, solver=answers(), scorer=match(), epochs=4, name="sums"), **common)
-    eval(Task(dataset=SAMPLES, solver=answers("two"), scorer=match(), name="errors"), fail_on_error=False, **common)
+    run(Task(dataset=SAMPLES, solver=answers(), scorer=match(), epochs=4, name="sums"), **common)
+    run(Task(dataset=SAMPLES, solver=answers("two"), scorer=match(), name="errors"), fail_on_error=False, **common)

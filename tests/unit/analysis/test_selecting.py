@@ -35,7 +35,7 @@ def test_a_selection_that_means_nothing_is_a_sentence(simulated: Path, text: str
 
 
 def test_an_empty_selection_names_what_there_is(simulated: Path) -> None:
-    with pytest.raises(RowsError, match="agent=best was asked for.*good, poor"):
+    with pytest.raises(RowsError, match=r"agent=best was asked for.*good, poor"):
         compare([str(simulated)], "agent=best", "agent=poor")
 
 
