@@ -135,6 +135,17 @@ class Dispatcher:
                 actions += self._feed(worker, known)
         return actions
 
+    def drop_task(self, task: str) -> list[Job]:
+        """Take out everything of a task that has not started, in plan order."""
+        dropped: list[Job] = []
+        for shape, queue in self._pending.items():
+            dropped += [job for job in queue if job.trial.task == task]
+            self._pending[shape] = deque(job for job in queue if job.trial.task != task)
+        dropped += [job for _, _, job in self._waiting if job.trial.task == task]
+        self._waiting = [entry for entry in self._waiting if entry[2].trial.task != task]
+        heapq.heapify(self._waiting)
+        return sorted(dropped, key=lambda job: job.trial.position)
+
     def stop(self) -> None:
         """Start nothing more; what runs may end."""
         self.stopping = True

@@ -11,6 +11,7 @@ from orchestrator.core.status import Origin, Status
 
 RETRIABLE: frozenset[str] = frozenset(s.value for s in Status if s.origin is Origin.INFRASTRUCTURE)
 CONTROLLER_LOST = "controller_lost"
+BROKEN_TASK = "broken_task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,4 +39,6 @@ def uses_up(status: Status, failure_kind: str | None) -> bool:
 
 def is_taken_up_again(status: Status, failure_kind: str | None) -> bool:
     """Whether an ending leaves the trial open whatever the policy says."""
+    if failure_kind == BROKEN_TASK:
+        return False
     return status.origin is Origin.OPERATOR or failure_kind == CONTROLLER_LOST

@@ -7,6 +7,7 @@ them, and they are rows too. Nothing grows with the number of finished trials.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from orchestrator.core.dispatch import Action, Dispatcher, Job, Retire, Spawn, Start
 from orchestrator.core.ending import Ending
 from orchestrator.core.plan import attempt_id
-from orchestrator.core.retry import RetryPolicy, is_taken_up_again, uses_up
+from orchestrator.core.retry import BROKEN_TASK, RetryPolicy, is_taken_up_again, uses_up
 from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
 from orchestrator.execution.cluster import AttemptEnded, Cluster, Event, WorkerDied, WorkerReady
@@ -63,6 +64,7 @@ class Driver:
         spending: Spending | None = None,
         concurrency: int | None = None,
         surplus: int = 0,
+        broken_after: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -79,6 +81,9 @@ class Driver:
         self._spawn_failures = 0
         self._uncommitted: list[tuple[Mapping[str, object], bool]] = []
         self._committed_s = 0.0
+        self._broken_after = broken_after
+        self._oracle_failures: Counter[str] = Counter()
+        self._solvable: set[str] = set()
         self.stopped_by: str | None = None
 
     @property
@@ -190,9 +195,31 @@ class Driver:
         self._spent_usd += cost if isinstance(cost, int | float) else 0.0
         if "auth" in (row.get("flags") or ()):  # type: ignore[operator]
             self.stop("the model refused the key (401); no further attempt was started")
+        self._watch_oracle(row, status)
         if wait_s is not None:
             again = Job(job.trial, job.shape, job.attempt + 1, failures)
             self._dispatcher.add_later(again, self._monotonic() + wait_s)
+
+    def _watch_oracle(self, row: Mapping[str, object], status: Status) -> None:
+        """Stop a task that its own solution never passes: what is left of it becomes rows at once.
+
+        Which trials are left out depends on the oracle alone and not on any arm's own results, so the rates
+        of the arms stay unbiased.
+        """
+        task = str(row["task"])
+        if self._broken_after is None or row.get("agent_kind") != "oracle" or not status.has_verdict:
+            return
+        if status is Status.PASSED:
+            self._solvable.add(task)
+        elif task not in self._solvable:
+            self._oracle_failures[task] += 1
+            if self._oracle_failures[task] == self._broken_after:
+                why = f"the oracle failed {self._broken_after} of {self._broken_after}: the task is taken for broken"
+                self._book.notify("broken_task", {"task": task, "message": f"task {task}: {why}"})
+                for job in self._dispatcher.drop_task(task):
+                    ending = Ending(Status.CANCELLED, "queue", BROKEN_TASK, why)
+                    self._book.progress.begun(job.trial.arm.name)
+                    self._record(job, Outcome(self._row_without_sandbox(job, ending, self._now())))
 
     def _keep_evidence(self, row: dict[str, object], outcome: Outcome) -> None:
         sweep, attempt = self._facts.sweep_id, str(row["attempt_id"])

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import structlog
 
+from orchestrator.analysis.gate import judge, read_policy
 from orchestrator.config import ConfigError, SweepConfig, load_sweep
 from orchestrator.core.waves import Due, due_now, due_times
 from orchestrator.execution.cluster import Cluster
@@ -92,12 +93,28 @@ def run_due(
         due = _due(frozen, root, request, now())
         if due.run:
             code = max(code, _run_waves(frozen, root, request, due, open_listener, quiet, now))
+            if code != 130:
+                code = max(code, _gate(frozen, root, request, quiet))
         if code == 130 or not request.wait or due.next_at is None:
             break
         sleep(max(0.0, min(60.0, (due.next_at - now()).total_seconds())))
     if not due.run and not quiet:
         print(f"nothing is due; the next wave is due at {due.next_at:%Y-%m-%d %H:%M} UTC")
     return code
+
+
+def _gate(frozen: Frozen, root: Root, request: Request, quiet: bool) -> int:
+    """1 when the sweep's gate does not hold, told to the hooks; 0 when it holds or there is none."""
+    if frozen.config.gate is None or request.sweep is None:
+        return 0
+    verdict = judge(read_policy(request.sweep.resolve().parent / frozen.config.gate), [root.location])
+    if not quiet:
+        print(verdict.paragraph())
+    if verdict.holds:
+        return 0
+    body = {"sweep": frozen.plan.sweep_id, "verdict": verdict.paragraph()}
+    tell_hooks(frozen.config.hooks, "gate_failed", body, lambda _, fields: print(fields["message"]))
+    return 1
 
 
 def _due(frozen: Frozen, root: Root, request: Request, now: datetime) -> Due:
@@ -122,6 +139,9 @@ def _run_waves(
     for change in changes:
         if not quiet:
             print(f"note: the environment changed since the wave before: {change}")
+    if changes:
+        body = {"sweep": frozen.plan.sweep_id, "wave": due.run[-1], "changes": changes}
+        tell_hooks(frozen.config.hooks, "environment_changed", body, lambda _, fields: print(fields["message"]))
     if changes and (request.strict_environment or frozen.config.strict_environment):
         raise ConfigError(f"the environment changed and strict_environment is set: {changes[0]}; nothing was started")
     options = RunOptions(

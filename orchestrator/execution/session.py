@@ -106,6 +106,7 @@ def _drive(
         ),
         concurrency=options.concurrency or config.concurrency,
         surplus=options.surplus,
+        broken_after=config.stop_broken_tasks,
         now=now,
     )
     on_driver(driver)
