@@ -12,11 +12,11 @@ from functools import partial
 
 from orchestrator.agents.settings import AgentDeps, build_agent
 from orchestrator.execution.assignment import SweepFacts
+from orchestrator.execution.attempt import Place
 from orchestrator.execution.cluster import Cluster
 from orchestrator.execution.freeze import Frozen
 from orchestrator.execution.inline_cluster import InlineCluster
 from orchestrator.execution.model_access import ModelAccess
-from orchestrator.execution.trial import Place
 from orchestrator.execution.worker import Worker
 from orchestrator.storage.dimensions import read_entry
 from orchestrator.storage.root import Root

@@ -10,7 +10,7 @@ from orchestrator.core.dispatch import Job
 from orchestrator.core.ending import Ending
 from orchestrator.core.plan import attempt_id
 from orchestrator.core.status import Status
-from orchestrator.execution.trial import Attempt
+from orchestrator.execution.attempt import Attempt
 from sandboxes.resources import ResourceSpec
 from sandboxes.snapshot import HostSnapshot, ImageSnapshot, snapshot_id
 

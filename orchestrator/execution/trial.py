@@ -8,18 +8,15 @@ grade, remove; each has a column `<phase>_s` and failures name the phase they ha
 """
 
 import contextlib
-import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from orchestrator.agents.base import Agent, AgentContext, AgentResult, ModelEndpoint, ModelUsage, with_layers
-from orchestrator.core.ending import Ending, Observed, classify
+from orchestrator.agents.base import Agent, AgentContext, AgentResult, ModelEndpoint, with_layers
+from orchestrator.core.ending import Ending
 from orchestrator.core.status import Status
-from orchestrator.core.tampering import inspect_changes
 from orchestrator.execution.assignment import Assignment, SweepFacts
+from orchestrator.execution.attempt import Attempt, Place
+from orchestrator.execution.conclusion import check_changes, conclude
 from orchestrator.execution.evidence import Recorder, pack_artifacts
 from orchestrator.execution.healthcheck import HealthcheckFailed, wait_until_healthy
 from orchestrator.execution.phases import Phases
@@ -32,59 +29,18 @@ from sandboxes.base import (
     NetworkSpec,
     Sandbox,
     SandboxError,
-    SandboxProvider,
     SandboxRequest,
 )
 from sandboxes.labels import ATTEMPT, SWEEP
-from sandboxes.resources import Counters, EffectiveResources, Placement
-from sandboxes.snapshot import HostReadings, ImageSnapshot
+from sandboxes.resources import Placement
+from sandboxes.snapshot import ImageSnapshot
 from suites.artifacts import collect, put_back
-from suites.graders import combine_steps, grade
+from suites.graders import grade
 from suites.grading import Verdict
 from suites.task import Step, Task
 
 SAFETY_S = 120.0
 LOG_FOLDERS = ("/logs/verifier", "/logs/agent", "/logs/artifacts")
-TRUSTED_AGENTS = frozenset({"oracle", "nop"})
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a worker has on its node: a provider, its cores, readings, clocks, and a way to the model."""
-
-    provider: SandboxProvider
-    take_cores: Callable[[int], AbstractContextManager[tuple[int, ...]]]
-    readings: Callable[[], HostReadings]
-    node: str
-    monotonic: Callable[[], float] = time.monotonic
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    sleep: Callable[[float], None] = time.sleep
-    endpoint: Callable[[Assignment], ModelEndpoint | None] = lambda _: None
-    usage: Callable[[str], ModelUsage | None] = lambda _: None
-    closed_network: str | None = None
-
-
-@dataclass(slots=True)
-class Attempt:
-    """Everything that becomes known while one attempt runs; read by orchestrator.execution.rows."""
-
-    assignment: Assignment
-    started_at: datetime
-    phases: Phases
-    recorder: Recorder
-    finished_at: datetime | None = None
-    ending: Ending = field(default_factory=lambda: Ending(Status.SANDBOX_ERROR, None, "internal", "did not start"))
-    agent_result: AgentResult = field(default_factory=lambda: AgentResult("finished"))
-    verdict: Verdict | None = None
-    grading_mode: str | None = None
-    flags: list[str] = field(default_factory=list)
-    suspect: bool = False
-    image: ImageSnapshot | None = None
-    effective: EffectiveResources | None = None
-    counters: Counters = field(default_factory=Counters)
-    before: HostReadings = field(default_factory=HostReadings)
-    after: HostReadings = field(default_factory=HostReadings)
-    artifacts: bytes | None = None
 
 
 def run_attempt(assignment: Assignment, facts: SweepFacts, agent: Agent, place: Place) -> Attempt:
@@ -225,8 +181,8 @@ def _work(
         if verdict.error_kind or not _reached(step, verdict):
             break
     attempt.counters = sandbox.counters()
-    _check_changes(attempt, task, sandbox, verdicts)
-    _conclude(attempt, task, results, verdicts, grader_kills)
+    check_changes(attempt, task, sandbox, verdicts)
+    conclude(attempt, task, results, verdicts, grader_kills)
 
 
 def _prepare_step(attempt: Attempt, task: Task, step: Step, place: Place, sandbox: Sandbox) -> None:
@@ -303,82 +259,3 @@ def _reached(step: Step, verdict: Verdict) -> bool:
     if isinstance(wanted, Mapping):
         return all(verdict.rewards.get(key, 0.0) >= least for key, least in wanted.items())
     return (verdict.score or 0.0) >= wanted
-
-
-def _check_changes(attempt: Attempt, task: Task, sandbox: Sandbox, verdicts: list[tuple[Step, Verdict]]) -> None:
-    """Ask the engine for the diff only where it decides something: a pass, graded where the agent worked."""
-    shared = any(step.grading.mode == "shared" for step, _ in verdicts)
-    passed = any(verdict.passed for _, verdict in verdicts)
-    if not (shared and passed) or attempt.assignment.agent.kind in TRUSTED_AGENTS:
-        return
-    own = [folder for folder in (task.workdir, "/app", "/workspace") if folder and folder != "/"]
-    changes = ((change.path, change.kind) for change in sandbox.changed_paths())
-    flags, suspect = inspect_changes(changes, own)
-    attempt.flags += flags
-    attempt.suspect |= suspect
-
-
-def _conclude(
-    attempt: Attempt,
-    task: Task,
-    results: list[AgentResult],
-    verdicts: list[tuple[Step, Verdict]],
-    grader_kills: int,
-) -> None:
-    attempt.agent_result = merge_results(results)
-    attempt.flags += attempt.agent_result.flags
-    verdict = combine_steps(task, [v for _, v in verdicts]) if verdicts else None
-    attempt.verdict = verdict
-    if verdict is not None:
-        attempt.flags += verdict.flags
-        attempt.suspect |= "canary_passed" in verdict.flags
-    attempt.ending = classify(
-        Observed(
-            agent_ending=attempt.agent_result.ending,
-            agent_message=attempt.agent_result.message,
-            passed=verdict.passed if verdict else None,
-            grader_error=verdict.error_kind if verdict else None,
-            grader_message=(verdict.error_message or "") if verdict else "",
-            oom_kills_agent=max(0, (attempt.counters.oom_kills or 0) - _shared_kills(verdicts, grader_kills)),
-            oom_kills_grader=grader_kills,
-            pids_hits=attempt.counters.pids_limit_hits or 0,
-        )
-    )
-
-
-def _shared_kills(verdicts: list[tuple[Step, Verdict]], grader_kills: int) -> int:
-    """Kills that happened while grading but are counted by the agent's own container."""
-    return grader_kills if any(step.grading.mode == "shared" for step, _ in verdicts) else 0
-
-
-def merge_results(results: list[AgentResult]) -> AgentResult:
-    """The endings of all steps as one: the worst one stands, usage adds up. An empty list is "finished"."""
-    if not results:
-        return AgentResult("finished")
-    if len(results) == 1:
-        return results[0]
-    order = ("model_error", "budget", "error", "timeout", "limit", "finished")
-    worst = min(results, key=lambda r: order.index(r.ending))
-    return replace(worst, usage=add_usage([r.usage for r in results]))
-
-
-def add_usage(usages: list[ModelUsage]) -> ModelUsage:
-    """Sums, where None stays None only if no part is known; names come from the last."""
-
-    def total(name: str) -> Any:
-        values = [getattr(u, name) for u in usages if getattr(u, name) is not None]
-        return sum(values) if values else None
-
-    counted = (
-        "tokens_in",
-        "tokens_out",
-        "tokens_cache_read",
-        "tokens_cache_written",
-        "cost_usd",
-        "turns",
-        "calls",
-        "api_retries",
-        "rate_limited_s",
-        "model_wait_s",
-    )
-    return replace(usages[-1], **{name: total(name) for name in counted})

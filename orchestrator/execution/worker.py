@@ -12,8 +12,9 @@ from pathlib import Path
 from orchestrator.agents.base import Agent
 from orchestrator.agents.settings import AgentSettings
 from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
+from orchestrator.execution.attempt import Place
 from orchestrator.execution.rows import attempt_row
-from orchestrator.execution.trial import Place, run_attempt
+from orchestrator.execution.trial import run_attempt
 from sandboxes.snapshot import HostSnapshot
 
 AgentFactory = Callable[[AgentSettings], Agent]

@@ -1,0 +1,57 @@
+"""What a worker has on its node, and everything that becomes known of one attempt while it runs."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from orchestrator.agents.base import AgentResult, ModelEndpoint, ModelUsage
+from orchestrator.core.ending import Ending
+from orchestrator.core.status import Status
+from orchestrator.execution.assignment import Assignment
+from orchestrator.execution.evidence import Recorder
+from orchestrator.execution.phases import Phases
+from sandboxes.base import SandboxProvider
+from sandboxes.resources import Counters, EffectiveResources
+from sandboxes.snapshot import HostReadings, ImageSnapshot
+from suites.grading import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a worker has on its node: a provider, its cores, readings, clocks, and a way to the model."""
+
+    provider: SandboxProvider
+    take_cores: Callable[[int], AbstractContextManager[tuple[int, ...]]]
+    readings: Callable[[], HostReadings]
+    node: str
+    monotonic: Callable[[], float] = time.monotonic
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Callable[[float], None] = time.sleep
+    endpoint: Callable[[Assignment], ModelEndpoint | None] = lambda _: None
+    usage: Callable[[str], ModelUsage | None] = lambda _: None
+    closed_network: str | None = None
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Everything that becomes known while one attempt runs; read by orchestrator.execution.rows."""
+
+    assignment: Assignment
+    started_at: datetime
+    phases: Phases
+    recorder: Recorder
+    finished_at: datetime | None = None
+    ending: Ending = field(default_factory=lambda: Ending(Status.SANDBOX_ERROR, None, "internal", "did not start"))
+    agent_result: AgentResult = field(default_factory=lambda: AgentResult("finished"))
+    verdict: Verdict | None = None
+    grading_mode: str | None = None
+    flags: list[str] = field(default_factory=list)
+    suspect: bool = False
+    image: ImageSnapshot | None = None
+    effective: EffectiveResources | None = None
+    counters: Counters = field(default_factory=Counters)
+    before: HostReadings = field(default_factory=HostReadings)
+    after: HostReadings = field(default_factory=HostReadings)
+    artifacts: bytes | None = None
