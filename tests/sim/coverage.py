@@ -22,6 +22,7 @@ from orchestrator.stats.passk import task_curve
 from orchestrator.stats.planning import sign_flip_test
 from orchestrator.stats.runs import shuffle_test
 from orchestrator.stats.sample import Interval
+from tests.sim.comparisons import STUDIES, share
 
 Floats = np.ndarray
 COVERS, SIZE = (0.93, 0.97), (0.04, 0.06)
@@ -184,21 +185,21 @@ def rows(scale: float = 1.0) -> list[Row]:
     table: list[Row] = []
 
     def add(
-        what: str, suite: Suite, simulations: int, expected: tuple[float, float] | None, share: Callable[[int], float]
+        what: str, name: str, simulations: int, expected: tuple[float, float] | None, measure: Callable[[int], float]
     ) -> None:
         count = max(50, int(simulations * scale))
-        value = share(count)
+        value = measure(count)
         # A share of exactly 0 or 1 in a short run has an error too: that of a share of 5% or 95%.
         error = (max(value * (1 - value), 0.05 * 0.95) / count) ** 0.5
         # The Monte Carlo error of a short run must not decide: 2.6 of them are allowed outside.
         holds = None if expected is None else expected[0] - 2.6 * error <= value <= expected[1] + 2.6 * error
-        table.append(Row(what, suite.name, value, error, count, expected, holds))
+        table.append(Row(what, name, value, error, count, expected, holds))
 
     def intervals(
         what: str, method: Method, suite: Suite, expected: tuple[float, float] | None, simulations: int
     ) -> None:
         truth = suite.pass_hat(3) if method is _pass_hat_3 else suite.mean
-        add(what, suite, simulations, expected, lambda count: covered(suite, method, truth, count, len(table)))
+        add(what, suite.name, simulations, expected, lambda count: covered(suite, method, truth, count, len(table)))
 
     for suite in (LARGE, MIDDLE, CLUSTERED):
         intervals("percentile bootstrap", _percentile, suite, COVERS, 2000)
@@ -215,26 +216,40 @@ def rows(scale: float = 1.0) -> list[Row]:
         intervals("Wilson on effective size", _wilson, suite, expected, 4000)
         intervals("Korn-Graubard", _korn_graubard, suite, COVERS, 4000)
         intervals("hierarchical beta-binomial", _bayes, suite, COVERS, 400)
-    add("these exact tasks", LARGE, 4000, COVERS, lambda count: these_tasks_covered(LARGE, count, 101))
-    add("cost per solved", LARGE, 4000, COVERS, lambda count: cost_covered(LARGE, count, 102))
-    add("sup-t band of pass^1..5", LARGE, 1000, COVERS, lambda count: band_covered(LARGE, count, 103))
-    add("shuffle test, true null", LARGE, 2000, SIZE, lambda count: shuffle_size(LARGE, count, 104))
-    add("sign-flip of graded scores, true null", MIDDLE, 8000, SIZE, lambda count: sign_flip_size(MIDDLE, count, 105))
+    add("these exact tasks", LARGE.name, 4000, COVERS, lambda count: these_tasks_covered(LARGE, count, 101))
+    add("cost per solved", LARGE.name, 4000, COVERS, lambda count: cost_covered(LARGE, count, 102))
+    add("sup-t band of pass^1..5", LARGE.name, 1000, COVERS, lambda count: band_covered(LARGE, count, 103))
+    add("shuffle test, true null", LARGE.name, 2000, SIZE, lambda count: shuffle_size(LARGE, count, 104))
+    add(
+        "sign-flip of graded scores, true null",
+        MIDDLE.name,
+        8000,
+        SIZE,
+        lambda count: sign_flip_size(MIDDLE, count, 105),
+    )
     # Counts tie with their flips, and ties count against rejection: the test errs on the safe side.
     add(
         "sign-flip of counts, true null",
-        LARGE,
+        LARGE.name,
         8000,
         SIZE,
         lambda count: sign_flip_size(LARGE, count, 106, graded=False),
     )
     add(
         "sign-flip of few counts, true null",
-        MIDDLE,
+        MIDDLE.name,
         8000,
         None,
         lambda count: sign_flip_size(MIDDLE, count, 107, graded=False),
     )
+    for at, study in enumerate(STUDIES):
+        add(
+            study.what,
+            study.setting,
+            study.simulations,
+            study.expected,
+            lambda count, at=at, study=study: share(study.once, count, 200 + at),
+        )
     return table
 
 

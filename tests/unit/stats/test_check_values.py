@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stats import check_values_a, check_values_b
+from tests.unit.stats import check_values_comparisons, check_values_one_arm
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "data" / "check_values.json").read_text())
-TABLES = (check_values_a, check_values_b)
+TABLES = (check_values_one_arm, check_values_comparisons)
 CHECKS = {name: check for table in TABLES for name, check in table.CHECKS.items()}
 SKIPPED = {name: reason for table in TABLES for name, reason in table.SKIPPED.items()}
 
@@ -34,4 +34,4 @@ def test_all_values_are_there_and_none_is_both_checked_and_skipped() -> None:
 
 
 def test_no_name_is_claimed_by_two_tables() -> None:
-    assert not set(check_values_a.CHECKS) & set(check_values_b.CHECKS)
+    assert not set(check_values_one_arm.CHECKS) & set(check_values_comparisons.CHECKS)
