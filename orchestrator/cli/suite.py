@@ -46,3 +46,72 @@ def check(
                 typer.echo(f"BROKEN {found.task}: {reason}")
         typer.echo(f"{len(checks) - len(broken)} of {len(checks)} tasks hold: the oracle passed, doing nothing did not")
     raise typer.Exit(1 if broken else 0)
+
+
+@app.command("lint")
+def lint(
+    suite: Annotated[Path, typer.Argument(help="A suite folder or a task folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Find what makes graders wrong: visible answers, network or clocks while grading, unpinned installs, loose tags.
+
+    Example: passhat suite lint suites/pybugs
+    """
+    import json
+    from dataclasses import asdict
+
+    from suites.lint import lint_suite
+    from suites.loading import load_suite
+
+    loaded = load_suite(suite)
+    findings = lint_suite(loaded)
+    if as_json:
+        typer.echo(json.dumps([asdict(found) for found in findings]))
+    else:
+        for found in findings:
+            typer.echo(f"{found.task}: {found.file}: {found.message} [{found.rule}]")
+        for name, reason in loaded.refused:
+            typer.echo(f"{name}: cannot be loaded: {reason}")
+        typer.echo(f"{len(findings)} things to look at in {len(loaded.tasks)} tasks")
+    raise typer.Exit(1 if findings or loaded.refused else 0)
+
+
+@app.command("new")
+def new(folder: Annotated[Path, typer.Argument(help="The task folder to make.")]) -> None:
+    """Make a task skeleton: task.toml, instruction, environment, hidden tests, solution.
+
+    Example: passhat suite new my-suite/first-task
+    """
+    from suites.new import new_task
+
+    for path in new_task(folder):
+        typer.echo(f"wrote {path}")
+    typer.echo(f"edit them, then: passhat suite lint {folder} && passhat suite check {folder}")
+
+
+@app.command("import")
+def import_(
+    rows: Annotated[Path, typer.Argument(help="JSONL or Parquet: SWE-bench-like rows, or questions with answers.")],
+    target: Annotated[Path, typer.Argument(help="The suite folder to write task folders into.")],
+    files: Annotated[Path | None, typer.Option(help="Folder of repository archives, or of attachments.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Turn rows of other benchmarks into task folders; a row that cannot be is refused with its reason.
+
+    Example: passhat suite import questions.jsonl suites/questions
+    """
+    import json
+
+    from orchestrator.storage.plain_rows import read_rows
+    from suites.importing import import_questions, import_repo_rows
+
+    found = read_rows(rows)
+    repos = any("base_commit" in row or "FAIL_TO_PASS" in row for row in found)
+    report = import_repo_rows(found, target, files) if repos else import_questions(found, target, files)
+    if as_json:
+        typer.echo(json.dumps({"written": [str(p) for p in report.written], "refused": report.refused}))
+    else:
+        for name, reason in report.refused:
+            typer.echo(f"refused {name}: {reason}")
+        typer.echo(f"{len(report.written)} task folders in {target}, {len(report.refused)} rows refused")
+    raise typer.Exit(1 if report.refused else 0)
