@@ -65,11 +65,13 @@ class LiveDisplay(Display):
 
 def draw_progress(progress: Progress, width: int) -> Group:
     """The arms as bars and a line of totals; fits the width."""
-    table = Table(box=None, padding=(0, 1), expand=False, show_header=True, header_style="dim")
-    table.add_column("arm", no_wrap=True, max_width=max(12, width - 58), overflow="ellipsis")
-    table.add_column("", width=max(8, min(20, width - 64)))
-    for head in ("done", "run", "pass", "fail", "res.", "infra", "oper."):
-        table.add_column(head, justify="right", no_wrap=True)
+    done = max([4, *(len(f"{arm.done}/{arm.planned}") for arm in progress.arms.values())])
+    bar = max(6, min(24, width - 80))
+    table = Table(box=None, padding=(0, 1, 0, 0), expand=False, show_header=True, header_style="dim")
+    table.add_column("arm", no_wrap=True, max_width=max(10, width - bar - done - 38), overflow="ellipsis")
+    table.add_column("", width=bar)
+    for head, least in (("done", done), ("run", 3), ("pass", 5), ("fail", 5), ("res.", 4), ("infra", 5), ("oper.", 5)):
+        table.add_column(head, justify="right", no_wrap=True, min_width=least)
     for name, arm in progress.arms.items():
         origins = arm.origins
         table.add_row(
