@@ -57,7 +57,8 @@ def due_times(rhythm: Rhythm, frozen_at: datetime) -> list[datetime]:
     local = first.astimezone(zone)
     if step % timedelta(days=1):
         return [(first + step * i).astimezone(UTC) for i in range(rhythm.waves)]
-    return [_resolve(local.replace(tzinfo=None) + step * i, zone) for i in range(rhythm.waves)]
+    later = [_resolve(local.replace(tzinfo=None) + step * i, zone) for i in range(1, rhythm.waves)]
+    return [first.astimezone(UTC), *later]
 
 
 def interval(every: str) -> timedelta:
@@ -88,8 +89,7 @@ def _by_wall_clock(rhythm: Rhythm, first: datetime, zone: ZoneInfo) -> list[date
     found: list[datetime] = []
     day = first.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     while len(found) < rhythm.waves:
-        for hour, minute in times:
-            moment = _resolve(day.replace(hour=hour, minute=minute), zone)
+        for moment in sorted(_resolve(day.replace(hour=hour, minute=minute), zone) for hour, minute in times):
             if moment >= first.astimezone(UTC).replace(second=0, microsecond=0):
                 found.append(moment)
         day += step
