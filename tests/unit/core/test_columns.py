@@ -20,7 +20,7 @@ def test_what_identifies_and_ends_an_attempt_is_required() -> None:
 
 def test_units_stand_in_the_names() -> None:
     for column in COLUMNS:
-        if "second" in column.meaning or column.group == "timing" and column.type == "float":
+        if "second" in column.meaning or (column.group == "timing" and column.type == "float"):
             assert column.name.endswith("_s"), column.name
         if "memory" in column.name or "disk" in column.name:
             assert "_bytes" in column.name, column.name
