@@ -4,8 +4,10 @@ Every model is frozen and refuses unknown keys. A file that does not fit is refu
 fault, naming the file, the key, the value and what is allowed, before anything starts.
 """
 
+import re
 import tomllib
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -199,15 +201,46 @@ class SweepConfig(_Model):
 
 
 def parse_sweep(text: str, source: str) -> SweepConfig:
-    """A sweep file's text as a typed config. Raises ConfigError: one line per fault."""
+    """A sweep file's text as a typed config. Raises ConfigError: one line per fault.
+
+    An agent or a resource setting with a table `matrix` stands for one of each combination of its lists.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source}: not valid TOML: {error}") from None
+    for key in ("agents", "resources"):
+        if isinstance(data.get(key), list):
+            data[key] = [one for entry in data[key] for one in expand(entry, f"{source}: {key}")]
     try:
         return SweepConfig.model_validate(data)
     except ValidationError as error:
         raise ConfigError("\n".join(_sentence(source, dict(fault)) for fault in error.errors())) from None
+
+
+def expand(entry: object, where: str) -> list[object]:
+    """An entry, or one for each combination of the lists in its `matrix`, named name-value-value.
+
+    Raises ConfigError for a matrix that is not a table of lists with something in them.
+    """
+    if not isinstance(entry, dict) or "matrix" not in entry:
+        return [entry]
+    rest = {key: value for key, value in entry.items() if key != "matrix"}
+    matrix = entry["matrix"]
+    if not isinstance(matrix, dict) or not matrix or not all(isinstance(v, list) and v for v in matrix.values()):
+        raise ConfigError(
+            f'{where}: matrix = {matrix!r} must be a table of lists, for example {{ effort = ["low", "high"] }}'
+        )
+    twice = sorted(set(matrix) & set(rest))
+    if twice:
+        raise ConfigError(f"{where}: {twice[0]} stands both in the entry and in its matrix; keep one")
+    made: list[object] = []
+    for values in product(*matrix.values()):
+        words = "-".join(re.sub(r"[^A-Za-z0-9._+]+", "_", str(value)) for value in values)
+        made.append(
+            {**rest, **dict(zip(matrix, values, strict=True)), "name": f"{rest.get('name', '')}-{words}".lstrip("-")}
+        )
+    return made
 
 
 def load_sweep(path: Path) -> SweepConfig:

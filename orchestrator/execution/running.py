@@ -244,8 +244,21 @@ def _exit_code(frozen: Frozen, ended: Ended, quiet: bool) -> int:
     if ended.stopped_by is not None:
         if not quiet:
             print(f"stopped: {ended.stopped_by}; the same command goes on where it stopped")
+            for line in missing_words(ended.progress):
+                print(line)
         return 130 if ended.stopped_by.startswith("interrupted") else 1
     return 0 if ended.progress.without_verdict == 0 else 1
+
+
+def missing_words(progress: Progress) -> list[str]:
+    """What a stopped sweep lacks, arm by arm, and what that means for comparisons."""
+    lacking = [
+        (name, arm.planned - arm.done, arm.planned) for name, arm in progress.arms.items() if arm.done < arm.planned
+    ]
+    lines = [f"missing: {name} lacks {open_} of {planned} trials" for name, open_, planned in lacking]
+    if lacking and len(progress.arms) > 1:
+        lines.append("comparisons with these arms use only the tasks and repeats both sides have; the others are whole")
+    return lines
 
 
 @contextmanager
