@@ -190,12 +190,18 @@ def _print_check(version: str, against: str, unclear: int, found: "Calibration")
     from orchestrator.cli.tables import print_table, share
 
     typer.echo(f"judge {version} against {against}; {unclear} unclear grades left out; intervals over task clusters")
-    lines = []
     for arm, figures in found.arms:
-        shown = [_interval(figures, name) for name in ("agreement", "kappa", "ac1", "sensitivity", "specificity")]
         count = sum(sum(row) for row in figures.table)
-        lines.append((arm, str(count), share(figures.judged), share(figures.prevalence), *shown))
-    print_table(("arm", "n", "judge %", "known %", "agree", "kappa", "AC1", "sens", "spec"), lines)
+        lines = [("passes as judged", share(figures.judged), ""), ("passes as known", share(figures.prevalence), "")]
+        for title, name in (
+            ("agreement", "agreement"),
+            ("Cohen's kappa", "kappa"),
+            ("AC1", "ac1"),
+            ("sensitivity", "sensitivity"),
+            ("specificity", "specificity"),
+        ):
+            lines.append((title, *_interval(figures, name)))
+        print_table((f"{arm} ({count} attempts)", "value", "95% interval"), lines)
     for test in found.equal:
         p = f"p = {test.p:.3g}" if test.p is not None else str(test.reason)
         typer.echo(f"{test.measure} the same on all arms: {p} ({test.trials} trials can tell)")
@@ -206,12 +212,13 @@ def _print_check(version: str, against: str, unclear: int, found: "Calibration")
         typer.echo(f"{second} less {first}: {share(seen)} points as the judge sees it, {share(true)} as known")
 
 
-def _interval(figures: object, name: str) -> str:
+def _interval(figures: object, name: str) -> tuple[str, str]:
+    """Value and bounds; dashes where it is undefined."""
     from orchestrator.stats.sample import Interval
 
     value = getattr(figures, name)
     assert isinstance(value, Interval)
     if value.value is None:
-        return "-"
-    bounds = "" if value.low is None or value.high is None else f" {value.low:.2f}..{value.high:.2f}"
-    return f"{value.value:.2f}{bounds}"
+        return "-", "-"
+    bounds = "-" if value.low is None or value.high is None else f"{value.low:.2f} to {value.high:.2f}"
+    return f"{value.value:.2f}", bounds
