@@ -66,7 +66,10 @@ class _Worker:
 
 @dataclass(slots=True)
 class Dispatcher:
-    """Feeds workers. Every job given is started exactly once per call of `add`, unless `stop` comes first."""
+    """Feeds workers. Every job given is started exactly once per call of `add`, unless `stop` comes first.
+
+    `starts_left`: it stops by itself instead of starting more than so many; None: no bound.
+    """
 
     capacity_cpus: float
     capacity_memory_mb: float
@@ -74,6 +77,7 @@ class Dispatcher:
     concurrency: int | None = None
     surplus: int = 1
     stopping: bool = False
+    starts_left: int | None = None
     _pending: dict[Shape, deque[Job]] = field(default_factory=dict)
     _waiting: list[tuple[float, int, Job]] = field(default_factory=list)
     _workers: dict[int, _Worker] = field(default_factory=dict)
@@ -170,20 +174,32 @@ class Dispatcher:
 
     def _feed(self, worker: int, known: _Worker) -> list[Action]:
         queue = self._pending.get(known.shape)
+        if queue and self.starts_left == 0:
+            self.stopping = True
         if self.stopping or not queue or self._is_overtaken(known.shape):
             if self._pending_elsewhere(known.shape) or self.stopping:
                 del self._workers[worker]
                 return [Retire(worker)]
             return []
         known.job = queue.popleft()
+        if self.starts_left is not None:
+            self.starts_left -= 1
         return [Start(worker, known.job)]
 
     def _is_overtaken(self, shape: Shape) -> bool:
         """Whether another shape's oldest trial has waited more than a few rounds of workers."""
         lag = 4 * max(1, len(self._workers))
         mine = self._pending[shape][0].trial.position
-        others = (q[0].trial.position for s, q in self._pending.items() if s != shape and q)
-        return any(mine - other > lag for other in others) and sum(w.shape == shape for w in self._workers.values()) > 1
+        others = (q[0].trial.position for s, q in self._pending.items() if s != shape and q and self._fits(s))
+        return any(mine - other > lag for other in others)
+
+    def _fits(self, shape: Shape, cpus: float = 0.0, memory_mb: float = 0.0, gpus: float = 0.0) -> bool:
+        """Whether one more of this shape fits beside what is held already."""
+        return (
+            cpus + shape.cpus <= self.capacity_cpus + 1e-9
+            and memory_mb + shape.memory_mb <= self.capacity_memory_mb
+            and gpus + shape.gpus <= self.capacity_gpus + 1e-9
+        )
 
     def _pending_elsewhere(self, shape: Shape) -> bool:
         return any(queue for other, queue in self._pending.items() if other != shape)
@@ -195,7 +211,11 @@ class Dispatcher:
         return [Retire(worker) for worker in idle]
 
     def _wanted(self) -> Counter[Shape]:
-        """Workers per shape: what runs, then the pending ones in plan order until the capacity is full."""
+        """Workers per shape: what runs, then the pending ones in plan order until the capacity is full.
+
+        A shape that would not fit an empty cluster (a node was lost) is passed over, so that it does not hold
+        up the others.
+        """
         wanted: Counter[Shape] = Counter(w.shape for w in self._workers.values() if w.job)
         cpus = sum(s.cpus * n for s, n in wanted.items())
         memory = float(sum(s.memory_mb * n for s, n in wanted.items()))
@@ -208,15 +228,19 @@ class Dispatcher:
         while queues:
             _, index, rest = heapq.heappop(queues)
             shape = heads[index].shape
-            cpus, memory, gpus = cpus + shape.cpus, memory + shape.memory_mb, gpus + shape.gpus
-            if cpus > self.capacity_cpus + 1e-9 or memory > self.capacity_memory_mb or gpus > self.capacity_gpus + 1e-9:
-                if extra <= 0:
+            possible = self._fits(shape)
+            if not self._fits(shape, cpus, memory, gpus):
+                if extra <= 0 and possible:
                     break
+                if extra <= 0:
+                    continue
                 extra -= 1
             if self.concurrency is not None and total >= self.concurrency:
                 break
             wanted[shape] += 1
             total += 1
+            if possible:
+                cpus, memory, gpus = cpus + shape.cpus, memory + shape.memory_mb, gpus + shape.gpus
             following = next(rest, None)
             if following is not None:
                 heads[index] = following
