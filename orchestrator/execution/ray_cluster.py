@@ -40,8 +40,11 @@ class WorkerActor:
 def connect(address: str | None, cpus: int | None = None, log_folder: str | None = None) -> None:
     """Join a Ray cluster, or start one on this machine when address is None.
 
-    Ray's token authentication stays as Ray sets it: on. Raises ConnectionError with a sentence.
+    Ray's token authentication stays as Ray sets it: on. A process that has joined already stays where it is,
+    so that several sweeps can follow each other in one. Raises ConnectionError with a sentence.
     """
+    if ray.is_initialized():
+        return
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
