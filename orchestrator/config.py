@@ -134,6 +134,14 @@ class ScriptedSetting(_Model):
     steady: tuple[str, ...] = ()
 
 
+class JudgeSetting(_Model):
+    """The model that grades tasks whose grader is a judge; part of the judge's version on every row."""
+
+    model: str
+    max_tokens: Natural = 4000
+    temperature: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
 class ModelSetting(_Model):
     """How models are reached: through a gateway of ours, which alone holds the key.
 
@@ -150,6 +158,7 @@ class ModelSetting(_Model):
     rate_per_s: Positive | None = None
     prices_file: str | None = None
     scripted: ScriptedSetting | None = None
+    judge: JudgeSetting | None = None
 
 
 class SweepConfig(_Model):

@@ -207,7 +207,7 @@ def _model_judge(case: Case, wanted: settings.JudgeSettings) -> Verdict:
         reward,
         {"reward": reward},
         grader="judge",
-        judge_version=wanted.version,
+        judge_version=answer.version or wanted.version,
         judge_verdict=answer.verdict,
         details=answer.text,
         cost_usd=answer.cost_usd,

@@ -18,12 +18,16 @@ class JudgeQuestion:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
-    """`passed` is None when the verdict could not be parsed strictly: then there is no verdict."""
+    """`passed` is None when the verdict could not be parsed strictly: then there is no verdict.
+
+    `version` names model, prompt, rubric and settings; empty: the rubric's own version is all that is known.
+    """
 
     passed: bool | None
     verdict: str
     text: str = ""
     cost_usd: float | None = None
+    version: str = ""
 
 
 Judge = Callable[[JudgeQuestion], JudgeAnswer]

@@ -16,6 +16,7 @@ from sandboxes.base import SandboxProvider
 from sandboxes.resources import Counters, EffectiveResources
 from sandboxes.snapshot import HostReadings, ImageSnapshot
 from suites.grading import Verdict
+from suites.judging import Judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Place:
     endpoint: Callable[[Assignment], ModelEndpoint | None] = lambda _: None
     usage: Callable[[str], ModelUsage | None] = lambda _: None
     closed_network: str | None = None
+    judge: Callable[[Assignment], Judge | None] = lambda _: None
 
 
 @dataclass(slots=True)

@@ -5,6 +5,8 @@ attempt has follows from its lane: live (recorded where the sweep says so) or fr
 A tape is named by what it was recorded from (agent, task, repeat), so that a later frozen trial finds it.
 """
 
+import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,7 +17,11 @@ from orchestrator.agents.settings import AgentDeps, build_agent
 from orchestrator.config import ConfigError, SweepConfig
 from orchestrator.execution.assignment import Assignment
 from orchestrator.execution.freeze import Frozen
+from orchestrator.models.client import Clock, Meter, ModelClient, RetryPolicy
 from orchestrator.models.gateway import Gateway, GatewayConfig, GatewayError, GatewayHandle
+from orchestrator.models.judge import make_judge
+from orchestrator.models.judging import JudgeSettings
+from orchestrator.models.prices import builtin_prices
 from orchestrator.models.recording import tape_name
 from orchestrator.models.script import Behaviour
 from orchestrator.models.script_server import ScriptedModel, serve_script
@@ -23,6 +29,7 @@ from orchestrator.models.suite_script import suite_script
 from orchestrator.storage.root import Root
 from sandboxes.closed_network import closed_network
 from sandboxes.docker import DockerProvider
+from suites.judging import Judge
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 
@@ -35,6 +42,23 @@ class ModelAccess:
     record: bool = False
     attempt_budget_usd: float | None = None
     closed_network: str | None = None
+    judge_settings: JudgeSettings | None = None
+
+    def judge(self, assignment: Assignment) -> Judge | None:
+        """What asks the judge's model for one attempt, under a name of its own at the gateway."""
+        settings = self.judge_settings
+        if settings is None:
+            return None
+        asker = f"{assignment.attempt_id}-judge"
+
+        def connect(model: str) -> ModelClient:
+            with contextlib.suppress(GatewayError):
+                self.handle.close(asker)
+            endpoint = self.handle.register(asker)
+            clock = Clock(time.monotonic, time.sleep)
+            return ModelClient(endpoint, RetryPolicy(), Meter(builtin_prices(), model), clock)
+
+        return make_judge(connect, settings)
 
     def endpoint(self, assignment: Assignment) -> ModelEndpoint:
         """Register an attempt. Raises GatewayError."""
@@ -94,7 +118,8 @@ def open_models(
     config = frozen.config
     deps = AgentDeps(host_env=environment)
     speaking = [a for a in frozen.agents.values() if build_agent(a, deps).needs_model]
-    if not speaking:
+    judged = config.model.judge is not None
+    if not speaking and not judged:
         yield None
         return
     check_frozen_lane(frozen, root)
@@ -123,7 +148,9 @@ def open_models(
         )
         held.callback(gateway.stop)
         name = closed.name if closed else None
-        yield ModelAccess(gateway.start(), setting.record, setting.attempt_budget_usd, name)
+        chosen = setting.judge
+        judge = JudgeSettings(chosen.model, chosen.max_tokens, chosen.temperature) if chosen else None
+        yield ModelAccess(gateway.start(), setting.record, setting.attempt_budget_usd, name, judge)
 
 
 def _upstream(

@@ -51,14 +51,16 @@ def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
         fake = FakeProvider()
         place = Place(fake, _no_cores, HostReadings, node)
         if options.models is not None:
-            place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage)
+            place = replace(
+                place, endpoint=options.models.endpoint, usage=options.models.usage, judge=options.models.judge
+            )
         return Worker(facts, place, make_agent, fake.host())
     provider = DockerProvider.from_environment(environment)
     allocator = CoreAllocator(clean=lambda cores: clear_cores(provider.engine, cores))
     take = partial(_take, allocator, options.core_wait_s)
     place = Place(provider, take, provider.readings, node)
     if options.models is not None:
-        place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage)
+        place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage, judge=options.models.judge)
         place = replace(place, closed_network=options.models.closed_network)
     return Worker(facts, place, make_agent, provider.host())
 

@@ -232,7 +232,15 @@ def _grade_step(
         attempt.flags += taken.flags
     if grading.mode == "shared":
         with phases("grade"):
-            return grade(sandbox, task, step, grading, place.monotonic, said=attempt.recorder.said()), 0
+            return grade(
+                sandbox,
+                task,
+                step,
+                grading,
+                place.monotonic,
+                said=attempt.recorder.said(),
+                judge=place.judge(assignment),
+            ), 0
     with phases("grade"):
         assert attempt.image is not None
         image = place.provider.ensure_image(grading.image or _plain(task.image))
@@ -240,7 +248,15 @@ def _grade_step(
         try:
             judge_sandbox.put(FileEntry(path, mode=0o777) for path in LOG_FOLDERS)
             put_back(judge_sandbox, taken)
-            verdict = grade(judge_sandbox, task, step, grading, place.monotonic, said=attempt.recorder.said())
+            verdict = grade(
+                judge_sandbox,
+                task,
+                step,
+                grading,
+                place.monotonic,
+                said=attempt.recorder.said(),
+                judge=place.judge(assignment),
+            )
             return verdict, judge_sandbox.counters().oom_kills or 0
         finally:
             judge_sandbox.remove()

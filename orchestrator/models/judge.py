@@ -55,6 +55,7 @@ def make_judge(connect: Callable[[str], ModelClient], settings: JudgeSettings, s
                 graded = grade_once(client, asked, question, chosen)
         except ModelFailureError as failure:
             return JudgeAnswer(None, "", f"the judge could not be asked: {failure}")
-        return JudgeAnswer(graded.judgement.passed, graded.judgement.verdict, graded.text, graded.cost_usd)
+        version = judge_version(asked, question.prompt, question.version, chosen)
+        return JudgeAnswer(graded.judgement.passed, graded.judgement.verdict, graded.text, graded.cost_usd, version)
 
     return judge
