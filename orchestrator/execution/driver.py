@@ -71,10 +71,15 @@ class Driver:
         self._cluster, self._book, self._facts, self._policy = cluster, book, facts, policy
         self._assign, self._monotonic, self._now = assign, monotonic, now
         self._spending = spending or Spending()
-        self._spent_usd, self._started = 0.0, 0
+        self._spent_usd = 0.0
         capacity = cluster.capacity()
         self._dispatcher = Dispatcher(
-            capacity.cpus, capacity.memory_mb, capacity.gpus, concurrency=concurrency, surplus=surplus
+            capacity.cpus,
+            capacity.memory_mb,
+            capacity.gpus,
+            concurrency=concurrency,
+            surplus=surplus,
+            starts_left=self._spending.trials,
         )
         self._running: dict[int, tuple[Job, datetime]] = {}
         self._aborting = False
@@ -114,6 +119,7 @@ class Driver:
         if self._aborting:
             self._cancel_running()
         self._settle()
+        self._check_spending(0.0)
         self._report(self._monotonic())
 
     def stop(self, reason: str) -> None:
@@ -143,7 +149,6 @@ class Driver:
             {"attempt_id": assignment.attempt_id, "job": job_fields(job), "started_at": now.isoformat()}
         )
         self._running[worker] = (job, now)
-        self._started += 1
         self._book.progress.begun(job.trial.arm.name)
         self._cluster.start(worker, assignment)
 
@@ -193,6 +198,8 @@ class Driver:
         self._uncommitted.append((row, settled))
         cost = row.get("cost_usd")
         self._spent_usd += cost if isinstance(cost, int | float) else 0.0
+        if self._spending.usd is not None and self._spent_usd >= self._spending.usd:
+            self._dispatcher.starts_left = 0
         if "auth" in (row.get("flags") or ()):  # type: ignore[operator]
             self.stop("the model refused the key (401); no further attempt was started")
         self._watch_oracle(row, status)
@@ -251,10 +258,10 @@ class Driver:
 
     def _check_spending(self, elapsed_s: float) -> None:
         limit = self._spending
-        if limit.trials is not None and self._started >= limit.trials:
-            self.stop(f"the budget of {limit.trials} trials is used up")
-        if limit.usd is not None and self._spent_usd >= limit.usd:
-            self.stop(f"the budget of {limit.usd} USD is used up")
+        if self._dispatcher.starts_left == 0 and self._dispatcher.pending:
+            spent = limit.usd is not None and self._spent_usd >= limit.usd
+            what = f"{limit.usd} USD" if spent else f"{limit.trials} trials"
+            self.stop(f"the budget of {what} is used up")
         if limit.seconds is not None and elapsed_s >= limit.seconds:
             self.stop(f"the budget of {limit.seconds / 3600:g} hours is used up")
 
