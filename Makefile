@@ -32,6 +32,14 @@ bench: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
 	$(BIN)/python -m tests.bench
 
+faults: $(VENV)/.dev
+	$(BIN)/passhat images bootstrap
+	$(BIN)/python -m tests.faults
+
+hostile: $(VENV)/.dev
+	$(BIN)/passhat images bootstrap
+	$(BIN)/python -m tests.hostile
+
 clean:
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 

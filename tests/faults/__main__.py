@@ -1,0 +1,59 @@
+"""Every kind of fault at random moments of real sweeps: a table on the screen, and build/faults.json."""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from sandboxes.docker import DockerProvider
+from tests.faults.scenes import SCENES, WEIGHTS
+
+TARGET = Path("build/faults.json")
+
+
+def main() -> int:
+    """1 when anything was lost, doubled, leaked or ended otherwise than it must."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("--injections", type=int, default=sum(WEIGHTS.values()), help="over all kinds together")
+    parser.add_argument("--seed", type=int, default=None, help="of the moments and victims; printed when not given")
+    parser.add_argument("--only", action="append", default=[], help="part of a kind's name; may be repeated")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
+    chosen = [kind for kind in SCENES if not options.only or any(part in kind for part in options.only)]
+    share = options.injections / sum(WEIGHTS[kind] for kind in chosen)
+    print(f"seed {seed}\n{'kind':28} {'injected':>8} {'lost':>5} {'doubled':>7} {'leaked':>6} {'wrong':>5} {'s':>5}")
+    table: dict[str, dict[str, object]] = {}
+    provider = DockerProvider()
+    try:
+        for kind in chosen:
+            begun_s = time.monotonic()
+            count = max(1, round(WEIGHTS[kind] * share))
+            with tempfile.TemporaryDirectory(prefix="passhat-faults-") as place:
+                checked = SCENES[kind](kind, count, Path(place), provider, random.Random(f"{seed} {kind}"))
+            numbers = [checked.injected, checked.lost, checked.doubled, checked.leaked, checked.wrong]
+            spent_s = time.monotonic() - begun_s
+            print(
+                f"{kind:28} {numbers[0]:8} {numbers[1]:5} {numbers[2]:7} {numbers[3]:6} {numbers[4]:5} {spent_s:5.0f}"
+            )
+            for note in checked.notes[:5]:
+                print(f"    {note}")
+            sys.stdout.flush()
+            table[kind] = {name: value for name, value in asdict(checked).items() if name != "notes"}
+            TARGET.parent.mkdir(exist_ok=True)
+            TARGET.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    finally:
+        provider.close()
+    total = {
+        name: sum(int(str(row[name])) for row in table.values())
+        for name in ("injected", "lost", "doubled", "leaked", "wrong")
+    }
+    print(", ".join(f"{value} {name}" for name, value in total.items()) + f"; written to {TARGET}")
+    return 1 if any(value for name, value in total.items() if name != "injected") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
