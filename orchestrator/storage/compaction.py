@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from orchestrator.storage.joining import NOTE, finish
-from orchestrator.storage.reading import read_file
+from orchestrator.storage.reading import ResultsError, list_rows, read_file
 from orchestrator.storage.root import Root
 from orchestrator.storage.schema import trials_schema
 
@@ -23,11 +23,17 @@ TARGET_BYTES = 128_000_000
 
 
 def compact(location: str) -> tuple[int, int]:
-    """(number of files before, after). Partitions of one file are left alone. Raises ResultsError."""
+    """(number of files before, after). Partitions of one file are left alone. Raises ResultsError.
+
+    Files whose journal segment still exists are left to the segment's recovery, which writes them again.
+    """
     root = Root(location)
     finish(root)
     by_folder: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for path, size in root.list_files("trials", ".parquet"):
+    listing = list_rows(root)
+    if listing.problems:
+        raise ResultsError(listing.problems[0])
+    for path, size in listing.files:
         by_folder[path.rsplit("/", 1)[0]].append((path, size))
     before = sum(map(len, by_folder.values()))
     after = 0

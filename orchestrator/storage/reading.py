@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from orchestrator.core.columns import SCHEMA_VERSION
@@ -76,15 +77,31 @@ def scan(
             if strict:
                 raise
             continue
-        if sweep_id is not None:
-            wanted = read_file(root, path, ["sweep"]).column("sweep")
-            table = table.filter(pa.compute.equal(wanted, sweep_id))
-        yield table
+        yield _of_sweep(root, path, table, sweep_id)
     for segment in listing.journals:
-        part = read_segment(segment)
+        try:
+            part = read_segment(segment)
+        except FileNotFoundError:
+            yield from _sealed_meanwhile(root, segment, names, sweep_id)
+            continue
         rows = [r for r in part.rows if sweep_id is None or r["sweep"] == sweep_id]
         if rows:
             yield to_table(rows).select(names)
+
+
+def _sealed_meanwhile(
+    root: Root, segment: journal.Segment, names: Sequence[str], sweep_id: str | None
+) -> Iterator[pa.Table]:
+    """The rows of a segment that became files after it was listed."""
+    for path, _ in root.list_files("trials", f"part-{segment.writer}-{segment.seq:06d}.parquet"):
+        yield _of_sweep(root, path, read_file(root, path, names), sweep_id)
+
+
+def _of_sweep(root: Root, path: str, table: pa.Table, sweep_id: str | None) -> pa.Table:
+    if sweep_id is None:
+        return table
+    wanted = read_file(root, path, ["sweep"]).column("sweep")
+    return table.filter(pc.equal(wanted, sweep_id))
 
 
 def read_file(root: Root, path: str, columns: Sequence[str]) -> pa.Table:

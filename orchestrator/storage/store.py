@@ -116,20 +116,26 @@ class RowStore:
     def recover(self) -> Recovery:
         """Publish the rows of segments that dead writers left, and tell which attempts had no end.
 
-        The caller holds the sweep's lock, so every other writer is dead. A segment with damage that is not
-        a torn last line is kept beside its Parquet files, renamed to `.damaged`.
+        The caller holds the sweep's lock, so every other writer is dead. What was begun is carried over into
+        this writer's journal before anything is taken away, so that a recovery may itself die. A segment with
+        damage that is not a torn last line is kept beside its Parquet files, renamed to `.damaged`.
         """
+        segments = [s for s in journal.segments(self._folder) if s.writer != self._journal.writer]
+        parts = [(segment, read_segment(segment)) for segment in segments]
         found = Recovery()
-        for segment in journal.segments(self._folder):
-            if segment.writer == self._journal.writer:
-                continue
-            part = read_segment(segment)
-            publish(self.root, segment, part.rows, keep=any(not d.torn for d in part.damage))
+        begun: dict[str, dict[str, object]] = {}
+        for _, part in parts:
             found.rows += part.rows
-            found.begun += part.begun
             found.damage += part.damage
-        done = {str(row["attempt_id"]) for row in found.rows}
-        found.begun = [b for b in found.begun if str(b["attempt_id"]) not in done]
+            begun |= {str(fields["attempt_id"]): fields for fields in part.begun}
+        for row in found.rows:
+            begun.pop(str(row["attempt_id"]), None)
+        found.begun = list(begun.values())
+        for fields in found.begun:
+            self._journal.begin(fields)
+        self._journal.commit()
+        for segment, part in parts:
+            publish(self.root, segment, part.rows, keep=any(not d.torn for d in part.damage))
         return found
 
     def close(self) -> None:
