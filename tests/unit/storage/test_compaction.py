@@ -14,7 +14,7 @@ from orchestrator.storage.root import Root
 from orchestrator.storage.store import RowStore, read_segment, write_parquet
 from tests.unit.storage.rows_made import make_row
 
-EVERY = Counter(f"k{n:04d}-0" for n in range(6))
+EVERY = Counter(f"k{n:04d}-0" for n in range(4))
 
 
 def ids(root: Root) -> Counter[str]:
@@ -23,10 +23,10 @@ def ids(root: Root) -> Counter[str]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six files of one row each, in two partitions."""
+    """Four files of one row each, in two partitions."""
     folder = tmp_path_factory.mktemp("made")
     with RowStore(Root(folder), "s-1", "w1") as store:
-        for number in range(6):
+        for number in range(4):
             store.add(make_row(number, agent="ab"[number % 2], rewards={"reward": 1.0}, flags=["x"]))
             store.seal()
     return folder
@@ -39,7 +39,7 @@ def location(made: Path, tmp_path: Path) -> str:
 
 def test_each_partition_becomes_one_file_with_the_same_rows(location: str) -> None:
     before = sorted((r for t in scan(Root(location)) for r in t.to_pylist()), key=lambda r: r["attempt_id"])
-    assert compact(location) == (6, 2)
+    assert compact(location) == (4, 2)
     after = sorted((r for t in scan(Root(location)) for r in t.to_pylist()), key=lambda r: r["attempt_id"])
     assert after == before
     assert len(list(Root(location).list_files("trials", ".parquet"))) == 2
@@ -50,7 +50,7 @@ class Killed(Exception):
     """What stands for the process's end."""
 
 
-@pytest.mark.parametrize("step", range(15))
+@pytest.mark.parametrize("step", range(12))
 def test_a_crash_at_any_step_loses_and_doubles_nothing(
     location: str, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,7 +77,7 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(
             finished = False
     monkeypatch.undo()
     assert ids(Root(location)) == EVERY
-    assert finished == (step >= 13)
+    assert finished == (step >= 11)
     assert compact(location)[1] == 2
     assert ids(Root(location)) == EVERY
     assert not Root(location).exists(NOTE)
@@ -86,14 +86,14 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(
 def test_files_of_a_segment_that_still_exists_are_left_to_its_recovery(location: str) -> None:
     root = Root(location)
     with RowStore(root, "s-1", "w2") as store:
-        store.add(make_row(6))
+        store.add(make_row(4))
         store.commit()
     (segment,) = journal.segments(root.local_folder("sweeps/s-1/journal"))
     write_parquet(root, segment, read_segment(segment).rows)
     compact(location)
     with RowStore(root, "s-1", "w3") as store:
         store.recover()
-    assert ids(root) == EVERY + Counter(["k0006-0"])
+    assert ids(root) == EVERY + Counter(["k0004-0"])
 
 
 def test_files_are_joined_up_to_a_size(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,4 +108,4 @@ def test_a_file_that_cannot_be_read_stops_it_before_anything_is_removed(location
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ResultsError, match=path.name):
         compact(location)
-    assert len(list(Root(location).list_files("trials", ".parquet"))) == 6
+    assert len(list(Root(location).list_files("trials", ".parquet"))) == 4
