@@ -16,10 +16,11 @@ TRUSTED_AGENTS = frozenset({"oracle", "nop"})
 
 
 def check_changes(attempt: Attempt, task: Task, sandbox: Sandbox, verdicts: list[tuple[Step, Verdict]]) -> None:
-    """Ask the engine for the diff only where it decides something: a pass, graded where the agent worked."""
+    """Ask the engine for the diff only where it decides something, graded where the agent worked: a pass, and
+    a grader that broke, since an agent that breaks it would else leave the score as infrastructure's doing."""
     shared = any(step.grading.mode == "shared" for step, _ in verdicts)
-    passed = any(verdict.passed for _, verdict in verdicts)
-    if not (shared and passed) or attempt.assignment.agent.kind in TRUSTED_AGENTS:
+    decides = any(verdict.passed or verdict.error_kind for _, verdict in verdicts)
+    if not (shared and decides) or attempt.assignment.agent.kind in TRUSTED_AGENTS:
         return
     own = [folder for folder in (task.workdir, "/app", "/workspace") if folder and folder != "/"]
     changes = ((change.path, change.kind) for change in sandbox.changed_paths())
