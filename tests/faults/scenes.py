@@ -19,10 +19,10 @@ TIMED_OUT = frozenset({"AGENT_TIMEOUT", "GRADER_TIMEOUT"})
 JUMPS_S = (86_400.0 * 3, -86_400.0 * 2, 3600.0 * 30)
 
 
-def _bench(place: Path, repeats: int, retries: int = 20) -> Bench:
+def _bench(place: Path, repeats: int, pinned: bool = False) -> Bench:
     suite = write_probe_suite(place / "suite")
     results = place / "results"
-    return Bench(write_sweep(place / "sweep.toml", suite, results, repeats, retries), results)
+    return Bench(write_sweep(place / "sweep.toml", suite, results, repeats, pinned=pinned), results)
 
 
 def _finish(bench: Bench, checked: Checked) -> None:
@@ -43,7 +43,7 @@ def _finish(bench: Bench, checked: Checked) -> None:
 def live(kind: str, harm: Harm, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
     """Harm at random moments; a run that dies of it is started again."""
     checked = Checked()
-    bench = _bench(place, repeats=max(2, injections // 4))
+    bench = _bench(place, repeats=max(2, injections // 4), pinned=kind == "holder of cores killed")
     give_up = time.monotonic() + 20.0 + injections * (10.0 if kind in ("driver killed", "raylet killed") else 3.0)
     bench.start()
     while checked.injected < injections and time.monotonic() < give_up:

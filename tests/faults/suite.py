@@ -56,8 +56,10 @@ def write_sick_suite(folder: Path, kind: str) -> Path:
     return folder
 
 
-def write_sweep(target: Path, suite: Path, results: Path, repeats: int, retries: int = 20) -> Path:
-    """A sweep file with one arm that passes and one that fails."""
+def write_sweep(
+    target: Path, suite: Path, results: Path, repeats: int, retries: int = 20, pinned: bool = False
+) -> Path:
+    """A sweep file with one arm that passes and one that fails. `pinned`: on exclusive cores."""
     target.write_text(
         f"""name = "faults"
 suite = "{suite}"
@@ -77,7 +79,7 @@ kind = "command"
 argv = ["/bin/bash", "-c", "sleep 0.5"]
 [[resources]]
 name = "1x"
-pinned = true
+pinned = {str(pinned).lower()}
 """,
         encoding="utf-8",
     )

@@ -25,7 +25,7 @@ def main() -> int:
             ("answer", ANSWER, write_answer_suite),
             ("library", LIBRARY, write_library_suite),
         ):
-            chosen = {n: s for n, s in cheats.items() if not wanted or any(w in n for w in wanted)}
+            chosen = {n: s for n, s in cheats.items() if not wanted or any(w in f"{kind}/{n}" for w in wanted)}
             if chosen:
                 found += attack(write(place / kind), chosen, place / f"{kind}-results")
     for result in found:

@@ -1,0 +1,36 @@
+"""A short part of the faults; `python -m tests.faults` injects all kinds, many times."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandboxes.docker import DockerProvider
+from tests.faults.scenes import SCENES
+
+pytestmark = [pytest.mark.docker, pytest.mark.ray, pytest.mark.slow]
+SHORT = {
+    "driver killed": 1,
+    "worker killed": 3,
+    "container removed": 4,
+    "results disk full": 1,
+    "journal cut": 1,
+    "row group unreadable": 1,
+    "grader writes NaN": 4,
+    "health check never passes": 4,
+}
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[DockerProvider]:
+    made = DockerProvider()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_each_trial_is_there_once_and_nothing_is_left(kind: str, tmp_path: Path, provider: DockerProvider) -> None:
+    checked = SCENES[kind](kind, SHORT[kind], tmp_path, provider, random.Random(f"short {kind}"))
+    assert checked.injected > 0 or checked.notes
+    assert (checked.lost, checked.doubled, checked.leaked, checked.wrong, checked.notes) == (0, 0, 0, 0, [])
