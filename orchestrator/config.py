@@ -6,7 +6,7 @@ fault, naming the file, the key, the value and what is allowed, before anything 
 
 import re
 import tomllib
-from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,7 +14,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from orchestrator.agents.settings import AgentSettings
+from orchestrator.config_faults import sentences
 from orchestrator.core.retry import RETRIABLE
+from orchestrator.core.waves import Rhythm, due_times
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Natural = Annotated[int, Field(ge=1)]
@@ -113,6 +115,12 @@ class ScheduleSetting(_Model):
             raise ValueError("cron contradicts every/at; keep one of them")
         if self.waves > 1 and not (self.cron or self.every or self.at):
             raise ValueError("more than one wave needs every, at or cron, so that it is known when each is due")
+        try:
+            start = datetime.fromisoformat(self.start) if self.start else None
+        except ValueError:
+            raise ValueError(f"start = {self.start!r} is not a time; write for example 2026-03-01T03:00") from None
+        rhythm = Rhythm(1, self.every, self.at, self.cron, start and start.replace(tzinfo=UTC), self.timezone)
+        due_times(rhythm, datetime(2026, 1, 1, tzinfo=UTC))
         return self
 
 
@@ -195,7 +203,12 @@ class SweepConfig(_Model):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "SweepConfig":
-        for what, names in (("agents", [a.name for a in self.agents]), ("resources", [r.name for r in self.resources])):
+        named: dict[str, list[str]] = {
+            "agents": [a.name for a in self.agents],
+            "resources": [r.name for r in self.resources],
+            "lanes": [*self.lanes],
+        }
+        for what, names in named.items():
             twice = sorted({n for n in names if names.count(n) > 1})
             if twice:
                 raise ValueError(f"{what}: the name {twice[0]!r} is used twice; each needs one of its own")
@@ -224,7 +237,7 @@ def parse_sweep(text: str, source: str) -> SweepConfig:
     try:
         return SweepConfig.model_validate(data)
     except ValidationError as error:
-        raise ConfigError("\n".join(_sentence(source, dict(fault)) for fault in error.errors())) from None
+        raise ConfigError("\n".join(sentences(source, [dict(fault) for fault in error.errors()]))) from None
 
 
 def expand(entry: object, where: str) -> list[object]:
@@ -264,16 +277,3 @@ def load_sweep(path: Path) -> SweepConfig:
     results = config.results if "://" in config.results else str(base / config.results)
     agents = tuple(agent.relative_to(base) for agent in config.agents)
     return config.model_copy(update={"suite": suite, "results": results, "agents": agents})
-
-
-def _sentence(source: str, fault: dict[str, object]) -> str:
-    location = fault["loc"]
-    assert isinstance(location, Sequence)
-    key = ".".join(str(part) for part in location if not str(part).startswith("function-")) or "(whole file)"
-    if fault["type"] == "extra_forbidden":
-        return f"{source}: {key} is not a key of a sweep file; see `passhat schema` for those that are"
-    if fault["type"] == "missing":
-        return f"{source}: {key} is missing; see `passhat init` for an example"
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    shown = "" if isinstance(fault.get("input"), dict) else f" = {fault.get('input')!r}"
-    return f"{source}: {key}{shown}: {message}"

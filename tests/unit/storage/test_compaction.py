@@ -98,8 +98,8 @@ def test_files_of_a_segment_that_still_exists_are_left_to_its_recovery(location:
 
 def test_files_are_joined_up_to_a_size(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     size = max(size for _, size in list_rows(Root(location)).files)
-    monkeypatch.setattr("orchestrator.storage.compaction.TARGET_BYTES", 2 * size)
-    assert compact(location) == (6, 4)
+    monkeypatch.setattr("orchestrator.storage.compaction.TARGET_BYTES", size)
+    assert compact(location) == (4, 4)
     assert ids(Root(location)) == EVERY
 
 
