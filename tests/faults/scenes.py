@@ -44,7 +44,7 @@ def live(kind: str, harm: Harm, injections: int, place: Path, provider: DockerPr
     """Harm at random moments; a run that dies of it is started again."""
     checked = Checked()
     bench = _bench(place, repeats=max(2, injections // 4), pinned=kind == "holder of cores killed")
-    give_up = time.monotonic() + 20.0 + injections * (10.0 if kind in ("driver killed", "raylet killed") else 3.0)
+    give_up = time.monotonic() + 120.0 + injections * 15.0
     bench.start()
     while checked.injected < injections and time.monotonic() < give_up:
         if not bench.running():

@@ -16,7 +16,7 @@ TARGET = Path("build/hostile.json")
 
 def main() -> int:
     """1 when a cheat passes, something leaks, or an honest solution fails."""
-    wanted = sys.argv[1:]
+    wanted = sys.argv[1:]  # parts of names; what the file holds of other cheats stays
     started = time.time()
     found: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="passhat-hostile-") as name:
@@ -37,7 +37,10 @@ def main() -> int:
         )
     bad = [result for result in found if result.bad]
     TARGET.parent.mkdir(exist_ok=True)
-    rows = [{**asdict(result), "mode": result.mode, "passes": result.passes} for result in found]
+    done = {(result.cheat, result.task) for result in found}
+    earlier = json.loads(TARGET.read_text(encoding="utf-8")) if wanted and TARGET.is_file() else []
+    rows = [row for row in earlier if (row["cheat"], row["task"]) not in done]
+    rows += [{**asdict(result), "mode": result.mode, "passes": result.passes} for result in found]
     TARGET.write_text(json.dumps(rows, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
     print(f"{len(found)} rows, {len(bad)} bad, {time.time() - started:.0f} s; written to {TARGET}")
     return 1 if bad else 0
