@@ -110,7 +110,7 @@ def read_chunks(file: RowFile, columns: Sequence[str], layout: Layout | None = N
     root = Root(file.root)
     encoded = [name for name in columns if name in _STRINGS - _UNIQUE and name not in known]
     try:
-        with pq.ParquetFile(root.path(file.path), filesystem=root.filesystem, read_dictionary=encoded) as parquet:
+        with _open(root, file.path, encoded) as parquet:
             yield from _row_groups(file, parquet, columns, known, layout)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         first = str(error).splitlines()[0][:160]
@@ -119,13 +119,25 @@ def read_chunks(file: RowFile, columns: Sequence[str], layout: Layout | None = N
         ) from None
 
 
+def _open(root: Root, path: str, encoded: Sequence[str]) -> pq.ParquetFile:
+    """A file with strings dictionary-encoded. One that lacks some of them is opened twice: its footer is not known."""
+    try:
+        return pq.ParquetFile(root.path(path), filesystem=root.filesystem, read_dictionary=list(encoded))
+    except KeyError:
+        with pq.ParquetFile(root.path(path), filesystem=root.filesystem) as parquet:
+            there = set(parquet.schema_arrow.names)
+    return pq.ParquetFile(
+        root.path(path), filesystem=root.filesystem, read_dictionary=[name for name in encoded if name in there]
+    )
+
+
 def _row_groups(
     file: RowFile, parquet: pq.ParquetFile, columns: Sequence[str], known: dict[str, object], layout: Layout | None
 ) -> Iterator[Chunk]:
     stated = (parquet.metadata.metadata or {}).get(b"passhat.schema_version")
     if stated is not None and int(stated) > SCHEMA_VERSION:
         raise RowsError(
-            f"{file.path} has schema version {int(stated)}, this passhat reads up to {SCHEMA_VERSION}: update passhat."
+            f"{file.path} has schema version {int(stated)}, this passhat reads up to {SCHEMA_VERSION}: upgrade passhat."
         )
     leaves = (layout or Layout()).leaves(parquet.schema)
     first = 0
