@@ -113,7 +113,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = next((tmp_path / "trials").rglob("*.parquet"))
     table = pq.read_table(path, partitioning=None)
     pq.write_table(table.replace_schema_metadata({"passhat.schema_version": "99"}), path)
-    with pytest.raises(RowsError, match=r"schema version 99.*update"):
+    with pytest.raises(RowsError, match=r"schema version 99.*upgrade passhat"):
         read_cells(row_files([str(tmp_path)]))
 
 
