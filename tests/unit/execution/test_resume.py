@@ -74,7 +74,7 @@ def kept(root: Root) -> list[dict[str, object]]:
 DEATHS = st.fixed_dictionaries({}, optional={kind: st.integers(0, 9) for kind in ("attempt", "create", "progress")})
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(st.lists(DEATHS, max_size=3))
 def test_a_resumed_sweep_equals_an_uninterrupted_one(deaths: list[dict[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
