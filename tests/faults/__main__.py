@@ -26,6 +26,7 @@ def main() -> int:
     chosen = [kind for kind in SCENES if not options.only or any(part in kind for part in options.only)]
     share = options.injections / sum(WEIGHTS[kind] for kind in chosen)
     print(f"seed {seed}\n{'kind':28} {'injected':>8} {'lost':>5} {'doubled':>7} {'leaked':>6} {'wrong':>5} {'s':>5}")
+    earlier = json.loads(TARGET.read_text(encoding="utf-8")) if options.only and TARGET.is_file() else {}
     table: dict[str, dict[str, object]] = {}
     provider = DockerProvider()
     try:
@@ -44,7 +45,7 @@ def main() -> int:
             sys.stdout.flush()
             table[kind] = {name: value for name, value in asdict(checked).items() if name != "notes"}
             TARGET.parent.mkdir(exist_ok=True)
-            TARGET.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+            TARGET.write_text(json.dumps({**earlier, **table}, indent=1) + "\n", encoding="utf-8")
     finally:
         provider.close()
     total = {
