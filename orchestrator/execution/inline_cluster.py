@@ -27,7 +27,7 @@ class InlineCluster:
         self._queue.append((worker, assignment))
 
     def retire(self, worker: int) -> None:
-        """Nothing to end."""
+        self._events = deque(event for event in self._events if event.worker != worker)
 
     def poll(self, timeout_s: float) -> list[Event]:
         events = list(self._events)
@@ -45,3 +45,4 @@ class InlineCluster:
 
     def close(self) -> None:
         self._queue.clear()
+        self._events.clear()

@@ -56,7 +56,7 @@ def connect(address: str | None, cpus: int | None = None, log_folder: str | None
     else:
         options |= {"address": address}
         options.pop("include_dashboard")
-        _probe(address)
+        _probe(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
     try:
         ray.init(**options)
     except (ConnectionError, RayError, ValueError, RuntimeError, TimeoutError) as error:
