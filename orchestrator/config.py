@@ -91,7 +91,7 @@ class RetrySetting(_Model):
 
 
 class BudgetSetting(_Model):
-    """What the sweep may use in all; the next trial is not started when it would cross."""
+    """What the sweep may use in all its calls (`hours`: in each); no trial is started beyond it."""
 
     usd: Positive | None = None
     trials: Natural | None = None

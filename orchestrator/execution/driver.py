@@ -79,7 +79,7 @@ class Driver:
             capacity.gpus,
             concurrency=concurrency,
             surplus=surplus,
-            starts_left=self._spending.trials,
+            starts_left=0 if self._spending.usd == 0 else self._spending.trials,
         )
         self._running: dict[int, tuple[Job, datetime]] = {}
         self._aborting = False

@@ -20,7 +20,8 @@ from orchestrator.execution.rows import lost_row, requested
 from orchestrator.storage.dimensions import write_entry
 from orchestrator.storage.root import Root
 from orchestrator.storage.store import RowStore
-from orchestrator.storage.sweeps import TrialState, sweep_lock, trial_states, write_plan
+from orchestrator.storage.sweeps import TrialState, sweep_lock, trial_states, used_up, write_plan
+from sandboxes.snapshot import content_id
 
 Notify = Callable[[str, Mapping[str, object]], None]
 
@@ -101,9 +102,7 @@ def _drive(
         facts(frozen),
         RetryPolicy(config.retry.max, frozenset(config.retry.causes), config.retry.backoff_s),
         assigner,
-        spending=Spending(
-            config.budget.usd, config.budget.trials, None if config.budget.hours is None else config.budget.hours * 3600
-        ),
+        spending=_left(frozen, book.root),
         concurrency=options.concurrency or config.concurrency,
         surplus=options.surplus,
         broken_after=config.stop_broken_tasks,
@@ -114,6 +113,17 @@ def _drive(
     cluster.close()
     reaped += cluster.reap()
     return Ended(book.progress, driver.stopped_by, reaped)
+
+
+def _left(frozen: Frozen, root: Root) -> Spending:
+    """What is left of the budget after earlier calls; hours are those of one call."""
+    budget = frozen.config.budget
+    attempts, usd = used_up(root, frozen.plan.sweep_id)
+    return Spending(
+        usd=None if budget.usd is None else max(0.0, budget.usd - usd),
+        trials=None if budget.trials is None else max(0, budget.trials - attempts),
+        seconds=None if budget.hours is None else budget.hours * 3600,
+    )
 
 
 def _refuse_unfit(
@@ -211,7 +221,8 @@ def _write_dimensions(root: Root, frozen: Frozen) -> None:
     for agent in frozen.agents.values():
         write_entry(root, "agents", agent.digest()[:24], agent.model_dump(mode="json"))
     for setting in frozen.resources.values():
-        write_entry(root, "resources", setting.name, setting.model_dump(mode="json"))
+        fields = setting.model_dump(mode="json")
+        write_entry(root, "resources", f"{setting.name}-{content_id(fields)[:8]}", fields)
 
 
 def log_path(root: Root, sweep_id: str) -> Path:

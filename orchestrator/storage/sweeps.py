@@ -131,3 +131,13 @@ def hosts_by_wave(root: Root, sweep_id: str) -> set[tuple[int, str]]:
         columns = (table.column(name).to_pylist() for name in ("wave", "host_id"))
         found.update((wave, host) for wave, host in zip(*columns, strict=True) if host is not None)
     return found
+
+
+def used_up(root: Root, sweep_id: str) -> tuple[int, float]:
+    """(attempts made, USD known to be spent) of a sweep by all its calls so far."""
+    attempts, usd = 0, 0.0
+    for table in scan(root, ("cost_usd", "judge_cost_usd"), sweep_id):
+        attempts += len(table)
+        for name in ("cost_usd", "judge_cost_usd"):
+            usd += sum(cost for cost in table.column(name).to_pylist() if cost is not None)
+    return attempts, usd
