@@ -31,13 +31,16 @@ def passhat(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 class Running:
-    """`passhat run` in the background, with a process group of its own as a terminal gives it."""
+    """`passhat run` in the background, with a process group of its own as a terminal gives it.
+
+    Two trials at once, so that on a machine with many cores too there is a middle of the sweep.
+    """
 
     def __init__(self, sweep: Path) -> None:
         self._output = sweep.with_suffix(".out")
         with open(self._output, "w", encoding="utf-8") as stream:
             self._process = subprocess.Popen(
-                [*PASSHAT, "run", str(sweep), "--json"],
+                [*PASSHAT, "run", str(sweep), "--json", "--concurrency", "2"],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,

@@ -10,7 +10,7 @@ from tests.end_to_end.command_line import Running, assert_complete, containers, 
 
 pytestmark = [pytest.mark.docker, pytest.mark.ray]
 
-SLOW = "#!/bin/bash\nsleep 3\n"
+SLOW = "#!/bin/bash\nsleep 4\n"
 TASKS, REPEATS = 2, 3
 PLANNED = TASKS * REPEATS
 
@@ -19,7 +19,7 @@ PLANNED = TASKS * REPEATS
 def sweep(tmp_path: Path, make_sweep, conformance_image: str) -> Path:
     for number in range(TASKS):
         make_task(tmp_path / "suite" / f"slow-{number}", files={"solution/solve.sh": SLOW})
-    return make_sweep(REPEATS, '[[resources]]\nname = "1x"\nmemory_mb = 128\n')
+    return make_sweep(REPEATS, '[[resources]]\nname = "1x"\ncpus = 0.5\nmemory_mb = 128\n')
 
 
 def await_mid_sweep(running: Running, results: Path) -> None:

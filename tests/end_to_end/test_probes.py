@@ -16,15 +16,13 @@ pytestmark = [pytest.mark.docker, pytest.mark.ray]
 
 COUNT_TICKS = """#!/bin/bash
 before=$(wc -l < /tmp/ticks); sleep 2.5; after=$(wc -l < /tmp/ticks)
-alive=0
-for folder in /proc/[0-9]*; do
-  grep -zqs 'ticks' $folder/cmdline && alive=$((alive + 1))
-done
+alive=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'solve[.]sh')
 echo "{\\"reward\\": 1, \\"before\\": $before, \\"grown\\": $((after - before)), \\"alive\\": $alive}" \
   > /logs/verifier/reward.json
 """
 LEAVE_A_DAEMON = """#!/usr/bin/env python3
 import os, time
+assert 'solve.sh' in open('/proc/self/cmdline').read()
 if os.fork():
     os.wait()
     while not os.path.exists('/tmp/ticks'):
