@@ -1,24 +1,28 @@
 """Texts of units that call `passhat run` every few minutes. Pure: a sweep decides itself what is due."""
 
+import re
 import sys
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 
 EVERY_MINUTES = 5
 
 
-def _command(sweep: Path) -> str:
-    return f"{quote(sys.executable)} -m orchestrator.cli run {quote(str(sweep))}"
+def _command(sweep: Path) -> tuple[str, ...]:
+    return (sys.executable, "-m", "orchestrator.cli", "run", str(sweep))
 
 
 def cron_line(sweep: Path) -> str:
     """A crontab line; output goes to a file beside the sweep."""
     log = quote(str(sweep.with_suffix(".log")))
-    return f"*/{EVERY_MINUTES} * * * * cd {quote(str(sweep.parent))} && {_command(sweep)} >> {log} 2>&1"
+    command = f"cd {quote(str(sweep.parent))} && {join(_command(sweep))} >> {log} 2>&1"
+    return f"*/{EVERY_MINUTES} * * * * " + command.replace("%", "\\%")
 
 
 def systemd_units(name: str, sweep: Path) -> str:
     """A service and its timer, as two files named in comments."""
+    folder = str(sweep.parent).replace("%", "%%")
+    command = " ".join(map(_systemd_word, _command(sweep)))
     return f"""# /etc/systemd/system/passhat-{name}.service
 [Unit]
 Description=passhat sweep {name}
@@ -27,8 +31,8 @@ Wants=network-online.target
 
 [Service]
 Type=oneshot
-WorkingDirectory={sweep.parent}
-ExecStart={_command(sweep)}
+WorkingDirectory={folder}
+ExecStart={command}
 SuccessExitStatus=1
 KillSignal=SIGINT
 TimeoutStopSec=infinity
@@ -45,12 +49,24 @@ Persistent=true
 WantedBy=timers.target"""
 
 
+def _systemd_word(word: str) -> str:
+    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("$", "$$")):
+        word = word.replace(plain, escaped)
+    return f'"{word}"'
+
+
+def _kubernetes_name(name: str) -> str:
+    """A name that Kubernetes takes: small letters, digits and dashes; a CronJob's has 52 characters at most."""
+    return ("passhat-" + re.sub("[^a-z0-9-]+", "-", name.lower()))[:52].strip("-")
+
+
 def kubernetes_cronjob(name: str, sweep: Path) -> str:
-    """A CronJob that joins the Ray cluster of deploy/; the sweep file comes from a config map."""
+    """A CronJob that joins the Ray cluster of deploy/; the sweep file comes from a config map of its name."""
+    name = _kubernetes_name(name)
     return f"""apiVersion: batch/v1
 kind: CronJob
 metadata:
-  name: passhat-{name.lower().replace("_", "-").replace(".", "-")}
+  name: {name}
 spec:
   schedule: "*/{EVERY_MINUTES} * * * *"
   concurrencyPolicy: Forbid
@@ -75,6 +91,6 @@ spec:
                 - {{name: results, mountPath: /results}}
           volumes:
             - name: sweep
-              configMap: {{name: passhat-{name.lower()}}}
+              configMap: {{name: {name}}}
             - name: results
               persistentVolumeClaim: {{claimName: passhat-results}}"""
