@@ -128,7 +128,7 @@ class HookSetting(_Model):
     """Who is told at the end of a wave, at a gate's failure and on drift: a command and a webhook."""
 
     command: tuple[str, ...] = ()
-    webhook: str | None = None
+    webhook: Annotated[str, Field(pattern="^https?://[^ ]+$")] | None = None
 
 
 class ScriptedSetting(_Model):

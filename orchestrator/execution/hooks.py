@@ -2,9 +2,9 @@
 
 import json
 import subprocess
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
+from http.client import HTTPException
 
 from orchestrator.config import HookSetting
 
@@ -25,9 +25,9 @@ def tell_hooks(
         except (OSError, subprocess.SubprocessError) as error:
             complain("hook_failed", {"message": f"the hook command {hooks.command[0]} failed: {error}"})
     if hooks.webhook is not None:
-        request = urllib.request.Request(hooks.webhook, data, {"content-type": "application/json"})
         try:
+            request = urllib.request.Request(hooks.webhook, data, {"content-type": "application/json"})
             with urllib.request.urlopen(request, timeout=TIMEOUT_S):
                 pass
-        except (OSError, urllib.error.URLError, ValueError) as error:
+        except (OSError, HTTPException, ValueError) as error:
             complain("hook_failed", {"message": f"the webhook {hooks.webhook} failed: {error}"})

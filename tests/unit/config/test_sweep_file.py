@@ -57,6 +57,7 @@ BAD = [
     ("[schedule]\ncron = 'nightly'", "schedule: cron = 'nightly' is not a cron expression"),
     ("[schedule]\ntimezone = 'Mars'", "schedule: timezone 'Mars' is not known"),
     ("[schedule]\nstart = 'tomorrow'", "schedule: start = 'tomorrow' is not a time"),
+    ("[hooks]\nwebhook = 'example.org'", "hooks.webhook = 'example.org': "),
     ("[model.scripted]\nsuccess = { m = 1.5 }", "model.scripted.success.m = 1.5: "),
 ]
 BAD_AGENTS = [
