@@ -196,7 +196,7 @@ class SweepConfig(_Model):
     hooks: HookSetting = HookSetting()
     model: ModelSetting = ModelSetting()
 
-    @field_validator("suite", mode="before")
+    @field_validator("suite", mode="before", json_schema_input_type=str | SuiteSelection)
     @classmethod
     def _path_alone(cls, value: object) -> object:
         return {"path": value} if isinstance(value, str) else value
@@ -263,6 +263,17 @@ def expand(entry: object, where: str) -> list[object]:
             {**rest, **dict(zip(matrix, values, strict=True)), "name": f"{rest.get('name', '')}-{words}".lstrip("-")}
         )
     return made
+
+
+def sweep_schema() -> dict[str, object]:
+    """The JSON Schema of a sweep file as a person may write it: an entry may stand for a matrix of them."""
+    schema = SweepConfig.model_json_schema()
+    lists = {"type": "object", "minProperties": 1, "additionalProperties": {"type": "array", "minItems": 1}}
+    several = {"type": "object", "required": ["matrix"], "properties": {"matrix": lists}}
+    for key in ("agents", "resources"):
+        field = schema["properties"][key]
+        field["items"] = {"anyOf": [field["items"], several]}
+    return schema
 
 
 def load_sweep(path: Path) -> SweepConfig:

@@ -81,6 +81,6 @@ def schema_command() -> None:
     """
     import json
 
-    from orchestrator.config import SweepConfig
+    from orchestrator.config import sweep_schema
 
-    typer.echo(json.dumps(SweepConfig.model_json_schema(), indent=1))
+    typer.echo(json.dumps(sweep_schema(), indent=1))
