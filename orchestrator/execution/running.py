@@ -15,7 +15,8 @@ from typing import Protocol
 
 import structlog
 
-from orchestrator.analysis.gate import judge, read_policy
+from orchestrator.analysis.gate import Policy, judge, read_policy
+from orchestrator.analysis.rows import RowsError
 from orchestrator.config import ConfigError, SweepConfig, load_sweep
 from orchestrator.core.waves import Due, due_now, due_times
 from orchestrator.execution.cluster import Cluster
@@ -71,7 +72,20 @@ def load(request: Request, now: datetime) -> tuple[Frozen, Root]:
         gate = request.sweep.resolve().parent / config.gate
         if not gate.is_file():
             raise ConfigError(f"{request.sweep}: gate = {config.gate!r} is not a file; write it, or leave gate out")
+        _check_gate(read_policy(gate), config, str(gate))
     return freeze(config, suite, root, now), root
+
+
+def _check_gate(policy: Policy, config: SweepConfig, source: str) -> None:
+    """Raise ConfigError for a statistic that needs more trials per task than the sweep makes."""
+    trials = config.repeats * config.schedule.waves
+    for wanted in (*(m.statistic for m in policy.minimum), *(b.statistic for b in policy.non_inferior)):
+        k = int(wanted[len("pass@") :])
+        if k > trials:
+            raise ConfigError(
+                f"{source}: {wanted} needs {k} trials of each task, and {config.repeats} repeats in"
+                f" {config.schedule.waves} waves make {trials}; raise repeats or lower k"
+            )
 
 
 def run_due(
@@ -107,12 +121,16 @@ def _gate(frozen: Frozen, root: Root, request: Request, quiet: bool) -> int:
     """1 when the sweep's gate does not hold, told to the hooks; 0 when it holds or there is none."""
     if frozen.config.gate is None or request.sweep is None:
         return 0
-    verdict = judge(read_policy(request.sweep.resolve().parent / frozen.config.gate), [root.location])
+    try:
+        verdict = judge(read_policy(request.sweep.resolve().parent / frozen.config.gate), [root.location])
+        holds, words = verdict.holds, verdict.paragraph()
+    except RowsError as error:
+        holds, words = False, f"The gate cannot be judged: {error}"
     if not quiet:
-        print(verdict.paragraph())
-    if verdict.holds:
+        print(words)
+    if holds:
         return 0
-    body = {"sweep": frozen.plan.sweep_id, "verdict": verdict.paragraph()}
+    body = {"sweep": frozen.plan.sweep_id, "verdict": words}
     tell_hooks(frozen.config.hooks, "gate_failed", body, lambda _, fields: print(fields["message"]))
     return 1
 
