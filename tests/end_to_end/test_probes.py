@@ -43,6 +43,20 @@ echo "{\\"reward\\": 1, \\"interfaces\\": $others}" > /logs/verifier/reward.json
 BOTH_STEPS = """#!/bin/bash
 [ "$(cat /srv/x)" = "$(printf 'one\\ntwo')" ] && [ -e /srv/setup-ran ] && echo 1 > /logs/verifier/reward.txt
 """
+HEALTHY_AT_THE_THIRD_LOOK = """
+[environment.healthcheck]
+command = "echo look >> /tmp/looks; [ $(wc -l < /tmp/looks) -ge 3 ]"
+interval_sec = 0.05
+"""
+NEVER_HEALTHY = """
+[environment.healthcheck]
+command = "echo still starting; false"
+interval_sec = 0.05
+retries = 2
+"""
+COUNT_LOOKS = """#!/bin/bash
+echo "{\\"reward\\": 1, \\"looks\\": $(wc -l < /tmp/looks)}" > /logs/verifier/reward.json
+"""
 SETTINGS = """
 [[resources]]
 name = "exclusive"
@@ -50,7 +64,7 @@ pinned = true
 [[resources]]
 name = "shared"
 """
-TASKS = 11
+TASKS = 13
 
 
 def write_suite(suite: Path) -> None:
@@ -61,6 +75,8 @@ def write_suite(suite: Path) -> None:
     daemon = {"solution/solve.sh": LEAVE_A_DAEMON, "tests/test.sh": COUNT_TICKS}
     make_task(suite / "daemon", files=daemon)
     make_task(suite / "never-rewards", files={"tests/test.sh": "#!/bin/bash\ntrue\n"})
+    make_task(suite / "slow-start", IMAGE + HEALTHY_AT_THE_THIRD_LOOK, {"tests/test.sh": COUNT_LOOKS})
+    make_task(suite / "never-up", IMAGE + NEVER_HEALTHY)
     make_task(suite / "giant", IMAGE + "cpus = 4000\n")
     broken = {"environment/Dockerfile": "FROM conformance-base:latest\nRUN echo words-before-the-end && exit 3\n"}
     make_task(suite / "broken-build", "", broken)
@@ -152,6 +168,16 @@ def test_shared_cores_have_a_quota_and_no_cpuset(of_task) -> None:
     assert not row["effective_cpuset"]
 
 
+def test_an_agent_starts_only_when_the_health_check_passes(of_task) -> None:
+    for row in of_task("slow-start"):
+        assert (row["status"], row["rewards"]["looks"]) == ("PASSED", 3.0)
+        assert row["healthcheck_s"] > 0.1
+    for row in of_task("never-up"):
+        assert (row["status"], row["failure_phase"]) == ("SANDBOX_ERROR", "healthcheck")
+        assert "failed 2 time(s): exit code 1 still starting" in row["failure_message"]
+        assert row["agent_s"] is None
+
+
 def test_a_missing_reward_is_never_a_score(found) -> None:
     for row in found:
         if row["task"] == "noreward":
@@ -229,8 +255,10 @@ def test_what_was_in_force_and_used_and_where_has_real_values(of_task) -> None:
 
 def test_ids_in_rows_lead_to_their_tables(ran, found) -> None:
     results = ran[0] / "results"
+    settings = duckdb.sql(f"select name from read_parquet('{results}/resources/*.parquet') order by name").fetchall()
+    assert settings == [("exclusive",), ("shared",)]
     for row in found:
-        for folder, key in (("hosts", row["host_id"]), ("images", row["image_key"]), ("resources", row["resources"])):
+        for folder, key in (("hosts", row["host_id"]), ("images", row["image_key"])):
             assert key is None or (results / folder / f"{key}.parquet").is_file()
         for uri in (row["transcript_uri"], row["artifacts_uri"]):
             assert uri is None or (results / uri).is_file()

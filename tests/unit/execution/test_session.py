@@ -19,6 +19,7 @@ from orchestrator.execution.freeze import facts, freeze
 from orchestrator.execution.inline_cluster import InlineCluster
 from orchestrator.execution.session import Ended, RunOptions, run_sweep
 from orchestrator.execution.worker import Worker
+from orchestrator.storage.dimensions import read_entry
 from orchestrator.storage.reading import scan
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import sweep_lock
@@ -238,6 +239,16 @@ def test_what_ids_stand_for_is_written_beside_the_rows(sweeping: Sweeping, tmp_p
         ("agents", str(row["agent_digest"])[:24]),
     ):
         assert (tmp_path / kind / f"{key}.parquet").is_file()
+
+
+def test_two_sweeps_may_give_one_name_to_different_settings(sweeping: Sweeping, tmp_path: Path) -> None:
+    sweeping.call()
+    wider = ResourceSetting(name="1x", pids_limit=9)
+    sweeping.call(CONFIG.model_copy(update={"name": "other", "resources": (wider,)}))
+    entries = sorted(
+        read_entry(sweeping.root, "resources", path.stem)["pids_limit"] for path in (tmp_path / "resources").iterdir()
+    )
+    assert entries == [9, 1024]
 
 
 def test_a_call_that_breaks_leaves_the_sweep_free_and_the_next_one_completes_it(sweeping: Sweeping) -> None:
