@@ -2,7 +2,7 @@
 
 The key goes from the environment, or a file, to the gateway's process and nowhere else. Which mode an
 attempt has follows from its lane: live (recorded where the sweep says so) or frozen (replayed, never live).
-A tape is named by what it was recorded from (agent, task, repeat), so that a later frozen trial finds it.
+The API's library takes more than a second to load, so it is loaded only where a model is asked. A tape is named by what it was recorded from (agent, task, repeat), so that a later frozen trial finds it.
 """
 
 import contextlib
@@ -17,15 +17,10 @@ from orchestrator.agents.settings import AgentDeps, build_agent
 from orchestrator.config import ConfigError, SweepConfig
 from orchestrator.execution.assignment import Assignment
 from orchestrator.execution.freeze import Frozen
-from orchestrator.models.client import Clock, Meter, ModelClient, RetryPolicy
 from orchestrator.models.gateway import Gateway, GatewayConfig, GatewayError, GatewayHandle
-from orchestrator.models.judge import make_judge
 from orchestrator.models.judging import JudgeSettings
-from orchestrator.models.prices import builtin_prices
 from orchestrator.models.recording import tape_name
 from orchestrator.models.script import Behaviour
-from orchestrator.models.script_server import ScriptedModel, serve_script
-from orchestrator.models.suite_script import suite_script
 from orchestrator.storage.root import Root
 from sandboxes.closed_network import closed_network
 from sandboxes.docker import DockerProvider
@@ -49,6 +44,10 @@ class ModelAccess:
         settings = self.judge_settings
         if settings is None:
             return None
+        from orchestrator.models.client import Clock, Meter, ModelClient, RetryPolicy
+        from orchestrator.models.judge import make_judge
+        from orchestrator.models.prices import builtin_prices
+
         asker = f"{assignment.attempt_id}-judge"
 
         def connect(model: str) -> ModelClient:
@@ -159,6 +158,9 @@ def _upstream(
     """The API's address, and its key where it is not in a file."""
     setting = frozen.config.model
     if setting.scripted is not None:
+        from orchestrator.models.script_server import ScriptedModel, serve_script
+        from orchestrator.models.suite_script import suite_script
+
         models = {
             name: Behaviour(success=share, steady=name in setting.scripted.steady)
             for name, share in setting.scripted.success.items()
