@@ -9,6 +9,7 @@ from orchestrator.analysis.cells import STATUSES
 from orchestrator.analysis.context import Floats, Policies, Settings, SuiteCells, estimand
 from orchestrator.analysis.estimand import Number, undefined
 from orchestrator.analysis.tables import ArmRow, CurveRow, TaskRow, VarianceRow
+from orchestrator.stats.bayes import hierarchical
 from orchestrator.stats.bootstrap import Bootstrap, band, bootstrap, percentile
 from orchestrator.stats.intervals import (
     QUOTE_BOOTSTRAP_FROM,
@@ -20,6 +21,9 @@ from orchestrator.stats.intervals import (
 from orchestrator.stats.passk import task_curve
 from orchestrator.stats.sample import Interval
 from orchestrator.stats.variance import variance_parts
+
+# Below so many tasks a hierarchical model stands beside the intervals.
+SECOND_OPINION_BELOW = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,26 @@ def arm_rows(suite: SuiteCells, shared: Resampled, policies: Policies, settings:
             yield ArmRow(name, number(other, "Korn-Graubard" if rate else "CR2 with t"), small, about)
             yield ArmRow(name, number(resampled, "percentile bootstrap"), not small, about)
         yield from _these(suite, arm, policies, settings)
+        if int(has.sum()) < SECOND_OPINION_BELOW:
+            yield from _hierarchical(suite, arm, (last, 2 * last), policies, settings)
+
+
+def _hierarchical(
+    suite: SuiteCells, arm: int, ks: tuple[int, ...], policies: Policies, settings: Settings
+) -> Iterator[ArmRow]:
+    """A second opinion at few tasks: the posterior of the rate, and of pass^k at the largest k and beyond it."""
+    has = suite.n[:, arm] > 0
+    fit = hierarchical(suite.n[has, arm], suite.c[has, arm], ks=ks, level=settings.level)
+    for k, found in ((1, fit.rate), *zip(ks, fit.pass_hat, strict=True)):
+        statistic = "pass@1" if found is fit.rate else f"pass^{k}"
+        beyond = ", extrapolated beyond the trials there are" if found.extrapolated else ""
+        told = (
+            undefined((found.reason or "undefined").rstrip("."))
+            if found.mean is None
+            else Number(found.mean, found.low, found.high, found.level, f"hierarchical beta-binomial{beyond}")
+        )
+        about = estimand(statistic, suite, arm, policies, settings, k=k)
+        yield ArmRow(suite.arms[arm], told, False, about)
 
 
 def _these(suite: SuiteCells, arm: int, policies: Policies, settings: Settings) -> Iterator[ArmRow]:

@@ -6,9 +6,10 @@ import numpy as np
 
 from orchestrator.analysis.cells import ARM_KEYS
 from orchestrator.analysis.context import Settings
-from orchestrator.analysis.contrasts import Side, compare_sides
+from orchestrator.analysis.contrasts import Side, Terms, compare_sides
 from orchestrator.analysis.estimand import retry_sentence
 from orchestrator.analysis.families import adjusted
+from orchestrator.analysis.floors import oracle_floors
 from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.select import Selection, parse_selection
@@ -58,7 +59,8 @@ def compare_loaded(
     policy = retry_sentence(
         sorted({*profiles[0].keys["retry_max"].present(), *profiles[1].keys["retry_max"].present()}, key=str)
     )
-    rows = list(compare_sides(sides[0], sides[1], settings, policy, profiles=profiles, anyway=anyway, ks=ks))
+    terms = Terms(settings, policy, oracle_floors(loaded.cells, settings.level))
+    rows = list(compare_sides(sides[0], sides[1], terms, profiles=profiles, anyway=anyway, ks=ks))
     for row in rows:
         if row.number.estimate is None and ks:
             raise RowsError(f"{row.statistic} was asked for, but cannot be given: {row.number.reason}")

@@ -1,19 +1,17 @@
-"""Arms under conditions: resource settings and scoring rules, cost and time, days."""
+"""Arms under conditions: resource settings and scoring rules, and days."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from orchestrator.analysis.arms import Resampled, number
+from orchestrator.analysis.arms import number
 from orchestrator.analysis.cells import STATUSES, passes, planned, trials
-from orchestrator.analysis.context import Floats, Policies, Settings, SuiteCells, estimand
+from orchestrator.analysis.context import Policies, Settings, SuiteCells, estimand
 from orchestrator.analysis.estimand import Number, undefined
 from orchestrator.analysis.grouping import Grouped
-from orchestrator.analysis.tables import CostRow, DayRow, ResourceRow
-from orchestrator.analysis.usage import Spread
+from orchestrator.analysis.tables import DayRow, ResourceRow
 from orchestrator.core.status import Origin, ScoringRule
-from orchestrator.stats.cost import cost_per_solved
 from orchestrator.stats.intervals import korn_graubard, mean_interval
 
 
@@ -64,66 +62,6 @@ def _rate(suite: SuiteCells, tasks: list[object], count: np.ndarray, n: np.ndarr
         of_task = dict(zip(suite.tasks, suite.clusters.tolist(), strict=True))
         cluster = np.array([of_task[str(task)] for task in tasks])[has]
     return number(korn_graubard(count[has] / n[has], n=n[has], cluster=cluster, level=settings.level), "Korn-Graubard")
-
-
-def cost_rows(
-    suite: SuiteCells,
-    shared: Resampled,
-    usage: Mapping[tuple[object, ...], Mapping[str, Spread]],
-    policies: Policies,
-    settings: Settings,
-) -> Iterator[CostRow]:
-    """Cost per solved trial with its interval, spreads of time, turns and tokens, and the cost-accuracy frontier."""
-    front = _frontier(suite, shared)
-    for column, arm in enumerate(suite.arms):
-        cells = suite.cells[column]
-        attempts, known = int(cells.measure("attempts").sum()), int(cells.measure("cost_known").sum())
-        n = int(suite.n[:, column].sum())
-        total = float(suite.cost[:, column].sum()) if known else None
-        about = estimand("cost per solved trial, failed attempts included", suite, column, policies, settings)
-        if known < attempts:
-            solved = undefined(f"the cost of {attempts - known} of {attempts} attempts is not known")
-        else:
-            found = cost_per_solved(
-                suite.cost[:, column], suite.c[:, column], cluster=suite.clusters, level=settings.level
-            )
-            solved = number(found)
-        spread = usage.get((arm.suite, arm.agent, arm.resources, arm.lane), {})
-        s, turns, tokens = (spread.get(name, Spread(0, None, None)) for name in ("total_s", "turns", "tokens"))
-        on, share = front.get(column, (None, None))
-        yield CostRow(
-            arm, solved, total, attempts - known, attempts, int(suite.c[:, column].sum()),
-            total / n if total is not None and n and known == attempts else None,
-            s.median, s.p90, turns.median, turns.p90, tokens.median, tokens.p90, on, share, about,
-        )  # fmt: skip
-
-
-def _frontier(suite: SuiteCells, shared: Resampled) -> dict[int, tuple[bool, float | None]]:
-    """Whether no arm is both cheaper and better, and in what share of the resamples of scores that holds."""
-    known = [a for a in range(len(suite.arms)) if (a, "pass@1") in shared.columns and _costs_known(suite, a)]
-    if not known:
-        return {}
-    price = np.array([suite.cost[:, a].sum() / suite.n[:, a].sum() for a in known])
-    columns = [shared.columns[a, "pass@1"] for a in known]
-    points = _undominated(price, shared.run.estimates[columns][None, :])[0]
-    share = _undominated(price, shared.run.replicates[:2000, columns]).mean(axis=0)
-    return {a: (bool(points[i]), float(share[i])) for i, a in enumerate(known)}
-
-
-def _costs_known(suite: SuiteCells, column: int) -> bool:
-    cells = suite.cells[column]
-    return bool(
-        cells.measure("cost_known").sum() == cells.measure("attempts").sum() > 0 and suite.n[:, column].sum() > 0
-    )
-
-
-def _undominated(price: Floats, score: Floats) -> np.ndarray:
-    order = np.lexsort((np.arange(len(price)), price))
-    ahead = np.maximum.accumulate(score[:, order], axis=1)
-    best_before = np.concatenate([np.full((len(score), 1), -np.inf), ahead[:, :-1]], axis=1)
-    result = np.empty(score.shape, dtype=bool)
-    result[:, order] = score[:, order] > best_before
-    return result
 
 
 def day_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Iterator[DayRow]:

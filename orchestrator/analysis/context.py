@@ -21,7 +21,8 @@ Floats = NDArray[np.float64]
 class Settings:
     """How to aggregate. k_max: largest k of curves; margin: of equivalence, in score; level: of intervals.
 
-    quoted_ks: further k whose pass@k and pass^k get quoted intervals beside the largest k.
+    quoted_ks: further k whose pass@k and pass^k get quoted intervals beside the largest k. baseline: the resource
+    setting others are compared with, else the one with the least. horizon: waves that were planned before the first.
     """
 
     rule: ScoringRule = ScoringRule.DEFAULT
@@ -33,6 +34,8 @@ class Settings:
     all_pairs_at_most: int = 12
     flips: int = 20_000
     quoted_ks: tuple[int, ...] = ()
+    baseline: str | None = None
+    horizon: int | None = None
 
     def rng(self, *purpose: object) -> np.random.Generator:
         """A generator of its own for each purpose, so that no result depends on what else was computed."""
@@ -96,6 +99,11 @@ class SuiteCells:
 
     def cluster_of(self, rows: NDArray[np.bool_]) -> NDArray[np.str_] | None:
         return None if self.clusters is None else self.clusters[rows]
+
+    def with_trials(self, columns: Sequence[int]) -> NDArray[np.bool_]:
+        """Which tasks have a trial under every one of the arms; none where no arm is named."""
+        found: NDArray[np.bool_] = np.all(self.n[:, list(columns)] > 0, axis=1)
+        return found if len(columns) else np.zeros(len(self.tasks), dtype=np.bool_)
 
     @property
     def unit(self) -> str:

@@ -1,19 +1,21 @@
 """Two groups of cells paired by task: what may be compared, what must be marked, and the differences."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from orchestrator.analysis.cells import passes, trials
 from orchestrator.analysis.context import Floats, Settings, Whole
 from orchestrator.analysis.estimand import Estimand, Number, undefined
+from orchestrator.analysis.floors import Floors, floor_mark
 from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.tables import ComparisonRow
 from orchestrator.core.status import ScoringRule
+from orchestrator.stats.equivalence import non_inferior, tost
 from orchestrator.stats.paired import Paired, paired_pass, paired_score
-from orchestrator.stats.passk import Statistic
+from orchestrator.stats.passk import Statistic, task_values
 
 _CURVES: tuple[tuple[Statistic, str], ...] = (("pass@k", "pass@"), ("pass^k", "pass^"))
 MUST_MATCH = ("suite_digest", "grader", "judge_version", "retry_max", "timeout_multiplier")
@@ -90,11 +92,19 @@ def mismatches(first: Side, second: Side, profiles: tuple[Grouped, Grouped] | No
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a comparison is under: settings, the retry policy in words, and the noise floors that were measured."""
+
+    settings: Settings
+    policy: str
+    floors: Floors = field(default_factory=dict)
+
+
 def compare_sides(
     first: Side,
     second: Side,
-    settings: Settings,
-    policy: str,
+    terms: Terms,
     *,
     profiles: tuple[Grouped, Grouped] | None = None,
     anyway: bool = False,
@@ -118,43 +128,49 @@ def compare_sides(
     if first.resources != second.resources:
         marks.append(f"resource settings differ ({', '.join(first.resources)} against {', '.join(second.resources)})")
     a, b = first.on(shared), second.on(shared)
-    for statistic, k, found in _statistics(a, b, settings, ks):
-        yield _row(a, b, statistic, k, found, settings, policy, "; ".join(marks))
+    for found in _statistics(a, b, terms.settings, ks):
+        yield _row(a, b, found, terms, marks)
 
 
-def _statistics(a: Side, b: Side, settings: Settings, ks: Sequence[int]) -> Iterator[tuple[str, int | None, Paired]]:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One statistic compared; gaps [T]: second less first, for the tests against the margin, None for money."""
+
+    statistic: str
+    k: int | None
+    paired: Paired
+    gaps: Floats | None
+
+
+def _statistics(a: Side, b: Side, settings: Settings, ks: Sequence[int]) -> Iterator[_Found]:
     cluster = _clusters(a)
     rng = settings.rng("compare", a.label, b.label)
-    level = settings.level
-    yield "pass@1", 1, paired_pass(a.n, a.c, b.n, b.c, 1, rng=rng, cluster=cluster, level=level, flips=settings.flips)
+
+    def counted(k: int, kind: Statistic, name: str) -> _Found:
+        found = paired_pass(
+            a.n, a.c, b.n, b.c, k, kind, rng=rng, cluster=cluster, level=settings.level, flips=settings.flips
+        )
+        enough = found.difference is not None
+        return _Found(
+            name, k, found, task_values(b.n, b.c, k, kind) - task_values(a.n, a.c, k, kind) if enough else None
+        )
+
+    def valued(one: Floats, other: Floats, name: str) -> Paired:
+        return paired_score(
+            a.n, one, b.n, other, rng=rng, cluster=cluster, level=settings.level, flips=settings.flips, statistic=name
+        )
+
+    yield counted(1, "pass@k", "pass@1")
     largest = int(min(a.n.min(), b.n.min(), settings.k_max))
     for k in ks or ((largest,) if largest > 1 else ()):
         if k == 1:
             continue
         for kind, sign in _CURVES:
-            found = paired_pass(
-                a.n, a.c, b.n, b.c, k, kind, rng=rng, cluster=cluster, level=level, flips=settings.flips
-            )
-            yield f"{sign}{k}", k, found
+            yield counted(k, kind, f"{sign}{k}")
     if np.any(np.abs(a.score - a.c) > 1e-9) or np.any(np.abs(b.score - b.c) > 1e-9):
-        yield (
-            "score",
-            None,
-            paired_score(a.n, a.score, b.n, b.score, rng=rng, cluster=cluster, level=level, flips=settings.flips),
-        )
+        yield _Found("score", None, valued(a.score, b.score, "score"), b.score / b.n - a.score / a.n)
     if a.cost_known and b.cost_known:
-        found = paired_score(
-            a.n,
-            a.cost,
-            b.n,
-            b.cost,
-            rng=rng,
-            cluster=cluster,
-            level=level,
-            flips=settings.flips,
-            statistic="cost per trial",
-        )
-        yield "cost per trial", None, found
+        yield _Found("cost per trial", None, valued(a.cost, b.cost, "cost per trial"), None)
 
 
 def _clusters(side: Side) -> np.ndarray | None:
@@ -162,45 +178,65 @@ def _clusters(side: Side) -> np.ndarray | None:
     return np.array(names) if len(set(names)) < len(names) else None
 
 
-def _row(
-    a: Side, b: Side, statistic: str, k: int | None, found: Paired, settings: Settings, policy: str, marks: str
-) -> ComparisonRow:
-    n = np.minimum(a.n, b.n)
-    days = sorted({*a.days, *b.days})
-    about = Estimand(
-        f"difference in {statistic}", k, int(n.min()), float(np.median(n)), int(n.max()), len(n),
-        "task" if _clusters(a) is None else "task cluster", "tasks like these", str(settings.rule), policy,
-        len({s for s in a.snapshots | b.snapshots if s is not None}),
-        " against ".join(dict.fromkeys([", ".join(a.resources), ", ".join(b.resources)])), len(days), days[0], days[-1],
-    )  # fmt: skip
+def _row(a: Side, b: Side, one: _Found, terms: Terms, marks: Sequence[str]) -> ComparisonRow:
+    found, settings, statistic = one.paired, terms.settings, one.statistic
     gap = found.difference
     number = (
         Number(gap.value, gap.low, gap.high, gap.level, "CR2 with t, paired by task", None, gap.reason)
         if gap is not None and gap.value is not None
         else undefined(found.reason or "undefined")
     )
+    alike, worse = _against_margin(a, one, settings)
     p_value = found.test.p if found.test else None
-    verdict = judgement(number, p_value, settings, money=statistic.startswith("cost"))
-    return ComparisonRow(
-        a.label, b.label, a.suite, statistic, number, p_value, None, "", found.helped or 0, found.hurt or 0, found.tied or 0,
-        found.correlation, verdict, marks, about, _sentence(a, b, statistic, number, p_value, found, verdict),
+    floor = floor_mark(number.estimate, a.suite, sorted({*a.resources, *b.resources}), terms.floors)
+    told = [*marks, *([floor] if floor and one.gaps is not None else [])]
+    row = ComparisonRow(
+        a.label, b.label, a.suite, statistic, number, p_value, None, "", found.helped or 0, found.hurt or 0,
+        found.tied or 0, found.correlation, found.test.flips if found.test else None, None, alike, worse, "",
+        "; ".join(told), _about(a, b, one, terms), "",
+    )  # fmt: skip
+    row = replace(row, equivalence=verdict(row, p_value, alike, settings))
+    return replace(row, sentence=_sentence(a, b, row, found))
+
+
+def _against_margin(a: Side, one: _Found, settings: Settings) -> tuple[float | None, float | None]:
+    """p that the sides are alike within the margin, and p that the second is not worse by the margin."""
+    if one.gaps is None:
+        return None, None
+    cluster, alpha = _clusters(a), 1 - settings.level
+    alike = tost(one.gaps, settings.margin, cluster=cluster, alpha=alpha)
+    return alike.p, non_inferior(one.gaps, settings.margin, cluster=cluster, alpha=alpha).p
+
+
+def _about(a: Side, b: Side, one: _Found, terms: Terms) -> Estimand:
+    n = np.minimum(a.n, b.n)
+    days = sorted({*a.days, *b.days})
+    return Estimand(
+        f"difference in {one.statistic}", one.k, int(n.min()), float(np.median(n)), int(n.max()), len(n),
+        "task" if _clusters(a) is None else "task cluster", "tasks like these", str(terms.settings.rule), terms.policy,
+        len({s for s in a.snapshots | b.snapshots if s is not None}),
+        " against ".join(dict.fromkeys([", ".join(a.resources), ", ".join(b.resources)])), len(days), days[0], days[-1],
     )  # fmt: skip
 
 
-def judgement(number: Number, p_value: float | None, settings: Settings, *, money: bool = False) -> str:
-    """higher, lower, equivalent within the margin, or undecided; never "no difference" for want of proof."""
-    if number.low is None or number.high is None or number.estimate is None or p_value is None:
+def verdict(row: ComparisonRow, p: float | None, p_equivalent: float | None, settings: Settings) -> str:
+    """higher, lower, equivalent within the margin, or undecided; never "no difference" for want of proof.
+
+    p and p_equivalent are those that decide: alone for one comparison, adjusted for a family.
+    """
+    number, alpha = row.number, 1 - settings.level
+    if number.estimate is None or p is None:
         return "undecided"
-    if p_value < 1 - settings.level and (number.low > 0 or number.high < 0):
+    apart = number.low is not None and number.high is not None and (number.low > 0 or number.high < 0)
+    if p < alpha and apart:
         return "higher" if number.estimate > 0 else "lower"
-    if not money and -settings.margin < number.low and number.high < settings.margin:
+    if p_equivalent is not None and p_equivalent <= alpha:
         return f"equivalent within {100 * settings.margin:g} points"
     return "undecided"
 
 
-def _sentence(
-    a: Side, b: Side, statistic: str, number: Number, p_value: float | None, found: Paired, verdict: str
-) -> str:
+def _sentence(a: Side, b: Side, row: ComparisonRow, found: Paired) -> str:
+    number, statistic = row.number, row.statistic
     if number.estimate is None:
         return f"{b.label} less {a.label}, {statistic}: cannot be given; {number.reason}."
     money = statistic.startswith("cost")
@@ -212,8 +248,15 @@ def _sentence(
             if money
             else f"{100 * number.low:+.1f} to {100 * number.high:+.1f}"
         )
-    told = "" if p_value is None else f", sign-flip p = {p_value:.3g}"
     return (
-        f"{statistic} of {b.label} less {a.label} on {len(a.tasks)} shared tasks: {size} ({limits}{told}); "
-        f"{found.helped or 0} tasks higher, {found.hurt or 0} lower, {found.tied or 0} equal: {verdict}."
+        f"{statistic} of {b.label} less {a.label} on {len(a.tasks)} shared tasks: {size} ({limits}{_test(found)}); "
+        f"{row.helped} tasks higher, {row.hurt} lower, {row.tied} equal: {row.equivalence}."
     )
+
+
+def _test(found: Paired) -> str:
+    test = found.test
+    if test is None or test.p is None:
+        return ""
+    how = "all sign patterns" if test.exact else f"{test.flips:,} flips"
+    return f", sign-flip p = {test.p:.3g} by {how}"

@@ -16,8 +16,9 @@ from orchestrator.analysis.grouping import Grouped, Partitioner, Sums, group_row
 from orchestrator.analysis.rows import RowFile
 from orchestrator.analysis.tables import ArmName, JudgeRow
 from orchestrator.core.status import Status
-from orchestrator.stats.bootstrap import bootstrap_ratio, percentile
-from orchestrator.stats.sample import TASKS_LIKE_THESE, describe
+from orchestrator.stats.intervals import korn_graubard
+from orchestrator.stats.judges import agreement
+from orchestrator.stats.sample import Interval
 
 if TYPE_CHECKING:
     from orchestrator.analysis.summary import Loaded
@@ -60,56 +61,73 @@ def read_judgements(
     return found if len(found) else None
 
 
-def judge_rows(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iterator[JudgeRow]:
-    """Agreement, sensitivity, specificity, and the score by the judge and by the tests, per arm and judge version.
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Judged trials of one arm by task: [task] counts of what the judge and the tests say."""
 
-    Ratios of trials with intervals over tasks; never pooled across versions.
+    tasks: tuple[str, ...]
+    both: NDArray[np.int64]
+    judge_only: NDArray[np.int64]
+    tests_only: NDArray[np.int64]
+    neither: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, part: Grouped) -> "Verdicts":
+        by = part.regroup(["task"])
+        kinds = [by.measure(name).astype(np.int64) for name in ("both", "judge_only", "tests_only", "neither")]
+        return cls(tuple(str(task) for task in by.keys["task"].decode()), *kinds)
+
+    def trials(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.str_]]:
+        """One entry per trial: the judge's verdict, that of the tests, and the task."""
+        counts = np.stack([self.both, self.judge_only, self.tests_only, self.neither], axis=1)
+        flat, size = counts.ravel(), len(self.tasks)
+        judge, tests = np.tile([1, 1, 0, 0], size), np.tile([1, 0, 1, 0], size)
+        return np.repeat(judge, flat), np.repeat(tests, flat), np.repeat(np.repeat(np.array(self.tasks), 4), flat)
+
+
+def judge_rows(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iterator[JudgeRow]:
+    """A judge against the tests, per arm and judge version: agreement with and without chance, sensitivity and
+    specificity, and the score as each sees it. Never pooled across versions.
     """
     for (*arm, version), part in judged.groups((*ARM_KEYS, "judge_version")):
         name = ArmName(*(str(value) for value in arm))
-        units = part.regroup(["task_cluster", "task"])
-        both, alone, missed, neither = (
-            units.measure(kind).astype(float) for kind in ("both", "judge_only", "tests_only", "neither")
-        )
-        every = both + alone + missed + neither
-        trials = int(every.sum())
-        if not trials:
-            continue
-        ratios = {
-            "agreement": (both + neither, every),
-            "sensitivity": (both, both + missed),
-            "specificity": (neither, neither + alone),
-            "score by the judge": (both + alone, every),
-            "score by the tests": (both + missed, every),
-        }
-        about = _estimand(units, name, trials, loaded, settings)
-        told = [quantity for quantity, (_, bottom) in ratios.items() if bottom.sum()]
-        seen = describe("judge against tests", every, unit="task", population=TASKS_LIKE_THESE)
-        run = bootstrap_ratio(
-            np.column_stack([ratios[quantity][0] for quantity in told]),
-            np.column_stack([ratios[quantity][1] for quantity in told]),
-            rng=settings.rng("judge", *arm, version),
-            replicates=min(settings.replicates, 2000),
-            estimand=seen,
-        )
-        found = dict(zip(told, percentile(run, settings.level), strict=True))
-        for quantity in ratios:
-            none = "passed" if quantity == "sensitivity" else "failed"
-            value = (
-                number(found[quantity], "percentile bootstrap of the ratio")
-                if quantity in found
-                else undefined(f"no trial {none} by the tests")
-            )
-            yield JudgeRow(name, str(version), trials, quantity, value, replace(about, statistic=quantity))
+        units = part.regroup(["task"])
+        judge, tests, task = Verdicts.of(part).trials()
         unread = int(units.measure("unread").sum())
+        if not len(judge) and not unread:
+            continue
+        if len(judge):
+            about = judged_estimand(units, name, loaded, settings)
+            for quantity, found in _quantities(judge, tests, task, settings.level):
+                said = found.estimand.method if found.value is not None else ""
+                yield JudgeRow(
+                    name, str(version), len(judge), quantity, number(found, said), replace(about, statistic=quantity)
+                )
         if unread:
             why = f"{unread} verdicts of the judge are neither a pass nor a failure in words"
+            about = judged_estimand(units, name, loaded, settings)
             yield JudgeRow(name, str(version), unread, "unread verdicts", undefined(why), about)
 
 
-def _estimand(units: Grouped, arm: ArmName, trials: int, loaded: "Loaded", settings: Settings) -> Estimand:
+def _quantities(
+    judge: NDArray[np.int64], tests: NDArray[np.int64], task: NDArray[np.str_], level: float
+) -> Iterator[tuple[str, Interval]]:
+    found = agreement(judge, tests, task, level=level)
+    yield "agreement", found.agreement
+    yield "Cohen's kappa", found.kappa
+    yield "sensitivity", found.sensitivity
+    yield "specificity", found.specificity
+    yield "PABAK", found.pabak
+    yield "Gwet's AC1", found.ac1
+    for quantity, values in (("score by the judge", judge), ("score by the tests", tests)):
+        yield quantity, korn_graubard(values.astype(np.float64), cluster=task, level=level, statistic=quantity)
+
+
+def judged_estimand(units: Grouped, arm: ArmName, loaded: "Loaded", settings: Settings) -> Estimand:
+    """The estimand of judged trials, whose units are tasks."""
+    units = units.regroup(["task"])
     each = np.sum([units.measure(kind) for kind in ("both", "judge_only", "tests_only", "neither")], axis=0)
-    each = each[each > 0]
+    each = each[each > 0] if each.any() else units.measure("unread")
     provenance_days = [str(day) for day in loaded.cells.keys["day"].present()]
     return Estimand(
         "judge against tests", None, int(each.min()), float(np.median(each)), int(each.max()), len(each), "task",

@@ -1,6 +1,7 @@
 """Which arms of a suite are compared in a summary: all pairs of few arms, else each with the best and its kin."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -8,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orchestrator.analysis.context import Settings, SuiteCells
-from orchestrator.analysis.contrasts import Side, compare_sides
+from orchestrator.analysis.contrasts import Side, Terms, compare_sides
+from orchestrator.analysis.floors import Floors
 from orchestrator.analysis.grouping import Grouped
+from orchestrator.analysis.ranking import joint_p
 from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.tables import ArmName, ComparisonRow
 
@@ -21,26 +24,31 @@ if TYPE_CHECKING:
 _FLIPPED_SIGNS = 4e8
 
 
-def all_pairs(suite: SuiteCells, loaded: "Loaded", settings: Settings) -> Iterator[ComparisonRow]:
+def compared_pairs(suite: SuiteCells, loaded: "Loaded", settings: Settings, floors: Floors) -> Iterator[ComparisonRow]:
     """Differences of the chosen pairs, marked where sides do not match; a pair without a shared task is left out."""
     policies = loaded.policies
-    sides: dict[int, Side] = {}
-    profiles: dict[int, Grouped] = {}
     pairs = chosen_pairs(suite, settings)
     flips = int(np.clip(_FLIPPED_SIGNS / max(1, 4 * len(pairs) * len(suite.tasks)), 1_999, settings.flips))
-    settings = replace(settings, flips=flips)
-    for first, second in pairs:
-        for arm in (first, second):
-            if arm not in sides:
-                sides[arm] = Side.of(suite.arms[arm].label, suite.cells[arm], settings.rule)
-                profiles[arm] = profile_of(loaded.profiles, suite.arms[arm])
-        told = policies.sentence(suite.arms[second])
+    settings = replace(settings, flips=min(flips, settings.flips))
+    used = sorted({arm for pair in pairs for arm in pair})
+    sides = {arm: Side.of(suite.arms[arm].label, suite.cells[arm], settings.rule) for arm in used}
+    profiles = {arm: profile_of(loaded.profiles, suite.arms[arm]) for arm in used}
+    joint = joint_p(suite, settings)
+
+    def rows(pair: tuple[int, int]) -> list[ComparisonRow]:
+        first, second = pair
+        terms = Terms(settings, policies.sentence(suite.arms[second]), floors)
+        both = (profiles[first], profiles[second])
         try:
-            yield from compare_sides(
-                sides[first], sides[second], settings, told, profiles=(profiles[first], profiles[second]), strict=False
-            )
+            found = list(compare_sides(sides[first], sides[second], terms, profiles=both, strict=False))
         except RowsError:
-            continue
+            return []
+        p = joint.get((suite.arms[first], suite.arms[second]))
+        return [replace(row, p_all_pairs=p if row.statistic == "pass@1" else None) for row in found]
+
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(rows, pairs):
+            yield from found
 
 
 def chosen_pairs(suite: SuiteCells, settings: Settings) -> list[tuple[int, int]]:

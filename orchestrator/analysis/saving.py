@@ -28,6 +28,10 @@ _ROW_TYPES: Mapping[str, type] = {
     "resources": shapes.ResourceRow,
     "costs": shapes.CostRow,
     "judges": shapes.JudgeRow,
+    "ranks": shapes.RankRow,
+    "resource_effects": shapes.EffectRow,
+    "drift": shapes.EffectRow,
+    "judge_effects": shapes.EffectRow,
     "integrity": Finding,
 }
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}

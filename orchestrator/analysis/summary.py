@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from orchestrator.analysis.arms import arm_rows, curve_rows, resample, task_rows, variance_rows
 from orchestrator.analysis.cells import read_cells
 from orchestrator.analysis.completeness import check_cells
-from orchestrator.analysis.conditions import cost_rows, day_rows, resource_rows
+from orchestrator.analysis.conditions import day_rows, resource_rows
 from orchestrator.analysis.context import Policies, Settings, SuiteCells
+from orchestrator.analysis.costs import cost_rows
+from orchestrator.analysis.drifting import drift_rows
 from orchestrator.analysis.factors import factor_rows
 from orchestrator.analysis.families import adjusted
+from orchestrator.analysis.floors import floor_rows, oracle_floors
 from orchestrator.analysis.grouping import Grouped, Partitioner
 from orchestrator.analysis.integrity import (
     Finding,
@@ -24,13 +27,16 @@ from orchestrator.analysis.integrity import (
     read_profiles,
     read_task_digests,
 )
+from orchestrator.analysis.judge_effects import judge_effects
 from orchestrator.analysis.judging import judge_rows, read_judgements
 from orchestrator.analysis.outcomes import read_runs, run_rows, run_summary_rows
-from orchestrator.analysis.pairs import all_pairs
+from orchestrator.analysis.pairs import compared_pairs
 from orchestrator.analysis.quick import QuickRow, quick_table
+from orchestrator.analysis.ranking import rank_rows
+from orchestrator.analysis.resource_effects import resource_effects
 from orchestrator.analysis.rows import RowFile, RowsError, row_files
 from orchestrator.analysis.select import Selection, parse_selection
-from orchestrator.analysis.tables import CostRow, Provenance, Summary
+from orchestrator.analysis.tables import TABLES, CostRow, Provenance, Summary
 from orchestrator.analysis.usage import Spread, read_usage
 from orchestrator.core.columns import SCHEMA_VERSION
 
@@ -111,6 +117,7 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
         run_summaries=tuple(run_summary_rows(runs, settings)),
         factors=tuple(factor_rows(runs, settings)),
         judges=tuple(judge_rows(judged, loaded, settings)) if judged is not None else (),
+        judge_effects=tuple(judge_effects(judged, loaded, settings)) if judged is not None else (),
         integrity=loaded.findings,
         comparisons=adjusted(summary.comparisons, settings),
     )
@@ -127,13 +134,13 @@ def _same_fields(selection: Selection, grouped: Grouped) -> NDArray[np.bool_]:
 
 
 def _suites(loaded: Loaded, settings: Settings, usage: Usage) -> Iterator[Summary]:
-    policies = loaded.policies
+    policies, floors = loaded.policies, oracle_floors(loaded.cells, settings.level)
     for (name,), cells in loaded.cells.groups(["suite"]):
         suite = SuiteCells.of(str(name), cells, settings.rule)
         if not suite.n.any():
             continue
         shared = resample(suite, settings)
-        costs: tuple[CostRow, ...] = tuple(cost_rows(suite, shared, usage, policies, settings))
+        costs: tuple[CostRow, ...] = tuple(cost_rows(suite, usage, policies, settings))
         yield Summary(
             _provenance(loaded, settings),
             arms=tuple(arm_rows(suite, shared, policies, settings)),
@@ -141,14 +148,20 @@ def _suites(loaded: Loaded, settings: Settings, usage: Usage) -> Iterator[Summar
             tasks=tuple(task_rows(suite)),
             variance=tuple(variance_rows(suite)),
             days=tuple(day_rows(suite, policies, settings)),
-            comparisons=tuple(all_pairs(suite, loaded, settings)),
+            comparisons=tuple(compared_pairs(suite, loaded, settings, floors)),
             resources=tuple(resource_rows(suite, policies, settings)),
             costs=costs,
+            ranks=tuple(rank_rows(suite, policies, settings)),
+            resource_effects=(
+                *resource_effects(suite, loaded.profiles, policies, settings),
+                *floor_rows(suite, policies, settings),
+            ),
+            drift=tuple(drift_rows(suite, policies, settings)),
         )
 
 
 def _joined(first: Summary, second: Summary) -> Summary:
-    names = ("arms", "curves", "tasks", "variance", "days", "factors", "comparisons", "resources", "costs")
+    names = [name for name in TABLES if name != "integrity"]
     return replace(first, **{name: getattr(first, name) + getattr(second, name) for name in names})
 
 

@@ -132,7 +132,11 @@ class FactorRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """Two arms, or one arm under two conditions, paired by task: second less first."""
+    """Two arms, or one arm under two conditions, paired by task: second less first.
+
+    flips: sign patterns behind p_value. p_all_pairs: max-T over all pairs of arms (pass@1). p_equivalent,
+    p_not_inferior: of the tests against the declared margin, the latter that the second is no worse.
+    """
 
     first: str
     second: str
@@ -146,6 +150,10 @@ class ComparisonRow:
     hurt: int
     tied: int
     correlation: float | None
+    flips: int | None
+    p_all_pairs: float | None
+    p_equivalent: float | None
+    p_not_inferior: float | None
     equivalence: str
     marks: str
     estimand: Estimand
@@ -168,8 +176,40 @@ class ResourceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class EffectRow:
+    """One thing asked of one or several arms: the number, its test, the verdict and all of it in a sentence."""
+
+    suite: str
+    subject: str
+    quantity: str
+    number: Number
+    p_value: float | None
+    p_adjusted: float | None
+    verdict: str
+    estimand: Estimand
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """Where an arm stands among all arms. groups: numbers of the groups it is in, whose arms are not told apart."""
+
+    arm: ArmName
+    mean: float
+    rank_best: int
+    rank_worst: int
+    groups: str
+    flips: int
+    estimand: Estimand
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class CostRow:
-    """What an arm cost and how long it took."""
+    """What an arm cost and how long it took.
+
+    frontier_place: on, dominated or open, by the share of resamples; frontier_rival: who dominates it most often.
+    """
 
     arm: ArmName
     per_solved: Number
@@ -186,6 +226,8 @@ class CostRow:
     p90_tokens: float | None
     on_frontier: bool | None
     frontier_share: float | None
+    frontier_place: str | None
+    frontier_rival: str | None
     estimand: Estimand
 
 
@@ -237,6 +279,10 @@ class Summary:
     resources: tuple[ResourceRow, ...] = ()
     costs: tuple[CostRow, ...] = ()
     judges: tuple[JudgeRow, ...] = ()
+    ranks: tuple[RankRow, ...] = ()
+    resource_effects: tuple[EffectRow, ...] = ()
+    drift: tuple[EffectRow, ...] = ()
+    judge_effects: tuple[EffectRow, ...] = ()
     integrity: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
@@ -254,6 +300,10 @@ TABLES: tuple[str, ...] = (
     "resources",
     "costs",
     "judges",
+    "ranks",
+    "resource_effects",
+    "drift",
+    "judge_effects",
     "integrity",
 )
 
