@@ -20,7 +20,7 @@ from orchestrator.execution.rows import lost_row, requested
 from orchestrator.storage.dimensions import write_entry
 from orchestrator.storage.root import Root
 from orchestrator.storage.store import RowStore
-from orchestrator.storage.sweeps import TrialState, sweep_lock, trial_states, used_up, write_plan
+from orchestrator.storage.sweeps import TrialState, full_disk_explained, sweep_lock, trial_states, used_up, write_plan
 from sandboxes.snapshot import content_id
 
 Notify = Callable[[str, Mapping[str, object]], None]
@@ -62,7 +62,7 @@ def run_sweep(
 ) -> Ended:
     """Carry out what is due and not settled yet. Raises SweepBusyError, ResultsError, OSError."""
     sweep_id = frozen.plan.sweep_id
-    with sweep_lock(root, sweep_id), RowStore(root, sweep_id, new_writer()) as store:
+    with full_disk_explained(root), sweep_lock(root, sweep_id), RowStore(root, sweep_id, new_writer()) as store:
         write_plan(root, frozen.plan)
         _write_dimensions(root, frozen)
         assigner = Assigner(frozen, now, options.late_waves, options.environment_changed)

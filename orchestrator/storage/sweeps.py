@@ -1,5 +1,6 @@
 """A sweep's own files: its frozen plan, the lock that says one controller at a time, which trials are done."""
 
+import errno
 import fcntl
 import json
 import os
@@ -79,6 +80,20 @@ def sweep_lock(root: Root, sweep_id: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def full_disk_explained(root: Root) -> Iterator[None]:
+    """Within, a disk or quota that is full is a ResultsError that says where and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise ResultsError(
+            f"results cannot be written to {root.location}: {os.strerror(error.errno)}; free some space and run the"
+            " same command again, every attempt that was recorded is kept"
+        ) from error
 
 
 @dataclass(slots=True)
