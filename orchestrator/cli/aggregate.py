@@ -16,6 +16,12 @@ def command(
     seed: Annotated[int, typer.Option(help="Seed of every resampling.")] = 0,
     replicates: Annotated[int, typer.Option(min=100, help="Bootstrap replicates.")] = 10_000,
     k_max: Annotated[int, typer.Option("--k-max", min=1, help="Largest k of the curves.")] = 10,
+    baseline: Annotated[
+        str | None, typer.Option(help="Resource setting the others are compared with; default the one with the least.")
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=1, help="Waves after the first that were planned, recorded before; for drift.")
+    ] = None,
     output: Annotated[
         str | None, typer.Option(help="Results folder to write summary/<id>/ to; default the first one.")
     ] = None,
@@ -33,10 +39,12 @@ def command(
     from orchestrator.analysis.saving import save
     from orchestrator.analysis.summary import aggregate
     from orchestrator.analysis.tables import tables
-    from orchestrator.cli.printing import print_arms, print_findings, scoring_rule
+    from orchestrator.cli.printing import print_alarms, print_arms, print_findings, scoring_rule
 
     roots = results or ["results"]
-    settings = Settings(rule=scoring_rule(rule), seed=seed, replicates=replicates, k_max=k_max)
+    settings = Settings(
+        rule=scoring_rule(rule), seed=seed, replicates=replicates, k_max=k_max, baseline=baseline, horizon=horizon
+    )
     mapper = None
     if ray is not None:
         from orchestrator.execution.partitions import map_partitions
@@ -51,6 +59,7 @@ def command(
         )
     else:
         print_arms(summary)
+        print_alarms(summary)
         print_findings(summary.integrity)
         typer.echo(f"Written to {output or roots[0]}/{folder}.")
         for row in missing:

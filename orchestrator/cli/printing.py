@@ -54,8 +54,9 @@ def print_findings(findings: Sequence["Finding"], at_most: int = 12) -> None:
 
 def print_comparison(rows: Sequence["ComparisonRow"]) -> None:
     """A comparison: one line per statistic, marks first and loud."""
-    if rows and rows[0].marks:
-        typer.secho(f"MARKED: {rows[0].marks}.", fg="red", bold=True, err=True)
+    marks = list(dict.fromkeys(mark for row in rows for mark in row.marks.split("; ") if mark))
+    if marks:
+        typer.secho(f"MARKED: {'; '.join(marks)}.", fg="red", bold=True, err=True)
     body = []
     for row in rows:
         money = row.statistic.startswith("cost")
@@ -76,4 +77,16 @@ def print_comparison(rows: Sequence["ComparisonRow"]) -> None:
     print_table(("statistic", "difference", "95% interval", "p", "up/down/tied", "verdict"), body)
     if rows:
         typer.echo(rows[0].sentence)
+        alike, worse = rows[0].p_equivalent, rows[0].p_not_inferior
+        if alike is not None and worse is not None:
+            typer.echo(
+                f"Against the margin, {rows[0].statistic}: p = {alike:.3g} for equivalent, {worse:.3g} for not worse."
+            )
         typer.echo(rows[0].estimand.sentence())
+
+
+def print_alarms(summary: "Summary") -> None:
+    """Waves and lanes that drift."""
+    for row in summary.drift:
+        if row.verdict.startswith("alarm"):
+            typer.secho(row.sentence, fg="red", err=True)

@@ -12,6 +12,12 @@ def command(
     select: Annotated[list[str] | None, typer.Option("--select", help='Only these rows, e.g. "agent=a".')] = None,
     rule: Annotated[str, typer.Option(help="Scoring rule: default, strict or agent_only.")] = "default",
     seed: Annotated[int, typer.Option(help="Seed of every resampling.")] = 0,
+    baseline: Annotated[
+        str | None, typer.Option(help="Resource setting the others are compared with; default the one with the least.")
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=1, help="Waves after the first that were planned, recorded before; for drift.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "passhat report",
     theme: Annotated[Path | None, typer.Option(help="A Vega configuration (JSON) laid over the built-in one.")] = None,
     transcripts: Annotated[int, typer.Option(min=0, help="Tasks whose attempts and transcripts get pages.")] = 40,
@@ -35,7 +41,8 @@ def command(
     from orchestrator.report.page import Look, page, read_theme
 
     roots = results or ["results"]
-    summary = aggregate(roots, Settings(rule=scoring_rule(rule), seed=seed), selection=select or ())
+    settings = Settings(rule=scoring_rule(rule), seed=seed, baseline=baseline, horizon=horizon)
+    summary = aggregate(roots, settings, selection=select or ())
     save(summary, roots[0])
     look = Look(title, read_theme(theme) if theme else None, static)
     folder = output.parent / f"{output.stem}_files"

@@ -11,7 +11,7 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from orchestrator.analysis.tables import Summary
-from orchestrator.report import arms, conditions
+from orchestrator.report import arms, comparisons, conditions, effects
 from orchestrator.report.evidence import TaskLink
 from orchestrator.report.figures import Figure, percent, span
 
@@ -22,10 +22,14 @@ FIGURES = (
     arms.runs,
     arms.variance,
     conditions.resources,
-    conditions.differences,
-    conditions.costs,
+    effects.resource_effects,
+    comparisons.differences,
+    effects.ranks,
+    comparisons.costs,
     conditions.days,
+    effects.drift,
     conditions.judges,
+    effects.judge_effects,
 )
 _STATIC_AT_MOST_BYTES = 250_000
 

@@ -50,9 +50,9 @@ def test_every_chart_is_drawn_and_the_page_fits(browser: Browser, report: Path, 
     opened, trouble = open_page(browser, report, width, scheme)
     assert trouble == []
     states = opened.eval_on_selector_all("[data-chart]", "all => all.map(one => one.dataset.drawn)")
-    assert states == ["yes"] * 10
+    assert states == ["yes"] * 14
     shapes = opened.eval_on_selector_all("[data-chart] svg.marks", "all => all.map(one => one.querySelectorAll('path').length)")
-    assert len(shapes) == 10
+    assert len(shapes) == 14
     assert min(shapes) > 3
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
     assert opened.evaluate("window.hacked") is None

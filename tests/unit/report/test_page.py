@@ -39,7 +39,7 @@ def html(summary: Summary) -> str:
 
 def test_every_figure_is_drawn_with_its_sentence_words_and_table(summary: Summary) -> None:
     drawn = figures(summary)
-    assert len(drawn) == len(FIGURES) == 10
+    assert len(drawn) == len(FIGURES) == 14
     for figure in drawn:
         assert figure.spec is not None, figure.key
         assert figure.sentence.endswith("."), figure.key
