@@ -10,8 +10,14 @@ from orchestrator.analysis.contrasts import Side
 from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.select import parse_selection
 from orchestrator.analysis.summary import load_cells
-from orchestrator.stats.planning import Noise, normal_power, simulated_power, smallest_difference, tasks_needed
-from orchestrator.stats.variance import trial_variances
+from orchestrator.stats.planning import (
+    Noise,
+    noise_between,
+    normal_power,
+    simulated_power,
+    smallest_difference,
+    tasks_needed,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +53,9 @@ class Answer:
 def measured_noise(
     roots: Sequence[str], first: str, second: str, settings: Settings
 ) -> tuple[Noise, tuple[np.ndarray, np.ndarray], int]:
-    """The variances behind a comparison, and both arms' rates on their shared tasks.
+    """The variances behind a comparison, both arms' rates on their shared tasks, and how many there are.
 
-    omega^2 is the variance of the tasks' differences less the noise of their trials (Miller 2024, section 5), and
-    0 where that is negative. Raises RowsError below 2 shared tasks or where tasks have a single trial.
+    Raises RowsError below 2 shared tasks or where tasks have a single trial.
     """
     loaded = load_cells(roots)
     sides = [Side.of(text, parse_selection(text).apply(loaded.cells), settings.rule) for text in (first, second)]
@@ -60,17 +65,12 @@ def measured_noise(
             f"{first} and {second} share {len(shared)} tasks with verdicts: variances need 2, or give them."
         )
     a, b = sides[0].on(shared), sides[1].on(shared)
-    repeated = (a.n > 1) & (b.n > 1)
-    if repeated.sum() < 2:
+    if ((a.n > 1) & (b.n > 1)).sum() < 2:
         raise RowsError(
             "Almost every task has a single trial: the noise within tasks is unknown; run 2 repeats, or give it."
         )
-    within = [trial_variances(side.n[repeated], side.c[repeated])[1] for side in (a, b)]
-    gaps = b.c[repeated] / b.n[repeated] - a.c[repeated] / a.n[repeated]
-    noise = float(np.mean(within[0] / a.n[repeated] + within[1] / b.n[repeated]))
-    omega2 = max(0.0, float(np.var(gaps, ddof=1)) - noise)
     rates = (a.c / a.n, b.c / b.n)
-    return Noise(omega2, float(within[0].mean()), float(within[1].mean())), rates, len(shared)
+    return noise_between(a.n, a.c, b.n, b.c), rates, len(shared)
 
 
 def answer(

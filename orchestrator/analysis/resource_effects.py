@@ -173,8 +173,8 @@ def _split(suite: SuiteCells, ladder: Ladder, policies: Policies, settings: Sett
     step = f"from {ladder.names[0]} to {ladder.names[last]}"
     for quantity, part in (
         ("gain", found.gain),
-        ("gain by fewer resource and infrastructure failures", found.fewer_failures),
-        ("gain by more solved given none", found.more_solved),
+        ("gain by fewer failures", found.fewer_failures),
+        ("gain by more solved", found.more_solved),
     ):
         told = number(part, "linearised over tasks, CR2 with t")
         yield EffectRow(

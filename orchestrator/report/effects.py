@@ -105,14 +105,14 @@ def _forest(
         {
             "row": f"{r.subject}: {r.quantity}", "estimate": r.number.estimate, "low": r.number.low,
             "high": r.number.high, "p": r.p_adjusted if r.p_adjusted is not None else r.p_value,
-            "verdict": r.verdict or "no test", "kind": "a verdict" if _loud(r) else "none",
+            "verdict": r.verdict or "no test", "kind": "with a verdict" if _loud(r) else "without",
         }
         for r in known
     ]  # fmt: skip
     order = [str(value["row"]) for value in values]
     colour = alt.Color(
         "kind:N",
-        scale=alt.Scale(domain=["a verdict", "none"], range=[_LOUD, _CALM]),
+        scale=alt.Scale(domain=["with a verdict", "without"], range=[_LOUD, _CALM]),
         legend=alt.Legend(title=None, orient="top"),
     )
     hover: list[str | alt.Tooltip] = ["row:N", "verdict:N", alt.Tooltip("p:Q", format=".3g")]

@@ -147,6 +147,7 @@ _PUBLIC = {
         "Noise",
         "Power",
         "SampleSize",
+        "noise_between",
         "normal_power",
         "sign_flip_test",
         "simulated_power",

@@ -19,7 +19,8 @@ from orchestrator.stats.designs import budget as budget
 from orchestrator.stats.designs import cheapest_design as cheapest_design
 from orchestrator.stats.designs import design_error as design_error
 from orchestrator.stats.designs import estimator_variance as estimator_variance
-from orchestrator.stats.sample import Floats, checked_level, numbers
+from orchestrator.stats.sample import Floats, checked_level, counts, numbers
+from orchestrator.stats.variance import trial_variances
 
 PairedTest = Callable[[Floats, np.random.Generator], Floats]
 
@@ -38,6 +39,29 @@ class Noise:
         if repeats_a <= 0 or repeats_b <= 0:
             raise ValueError("Each arm needs at least one repeat.")
         return self.omega2 + self.sigma2_a / repeats_a + self.sigma2_b / repeats_b
+
+
+def noise_between(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike, c_b: ArrayLike) -> Noise:
+    """The variances behind a paired comparison, measured: trials n [T] and passes c [T] of both arms, same tasks.
+
+    omega2 is the variance of the tasks' differences less what the noise of their trials adds, and 0 where that is
+    negative (Miller 2024, section 5). Raises ValueError below 2 tasks with 2 trials of each arm.
+
+    >>> noise = noise_between([4] * 4, [0, 1, 3, 4], [4] * 4, [4, 1, 3, 0])
+    >>> round(noise.omega2, 4), noise.sigma2_a
+    (0.6042, 0.125)
+    """
+    (na, a), (nb, b) = counts(n_a, c_a), counts(n_b, c_b)
+    if na.shape != nb.shape:
+        raise ValueError("Both arms need the same tasks, in the same order.")
+    repeated = (na > 1) & (nb > 1)
+    if repeated.sum() < 2:
+        raise ValueError("Below 2 tasks with 2 trials of each arm the noise within tasks is unknown.")
+    na, a, nb, b = na[repeated], a[repeated], nb[repeated], b[repeated]
+    within_a, within_b = trial_variances(na, a)[1], trial_variances(nb, b)[1]
+    added = float(np.mean(within_a / na + within_b / nb))
+    seen = float(np.var(b / nb - a / na, ddof=1))
+    return Noise(max(0.0, seen - added), float(within_a.mean()), float(within_b.mean()))
 
 
 @dataclass(frozen=True, slots=True)

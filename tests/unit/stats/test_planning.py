@@ -20,6 +20,7 @@ from orchestrator.stats.planning import (
     cheapest_design,
     design_error,
     estimator_variance,
+    noise_between,
     normal_power,
     sign_flip_test,
     simulated_power,
@@ -212,3 +213,17 @@ def test_figures_that_no_counts_can_print_are_refused() -> None:
     loose = invert_pass_hat(("50", "40", "30"), 400, limit=10)
     assert loose.truncated
     assert not loose.unique
+
+
+def test_noise_between_arms_leaves_out_what_trials_add() -> None:
+    rng = np.random.default_rng(0)
+    tasks, n = 40_000, np.full(40_000, 5)
+    base = rng.uniform(0.2, 0.8, tasks)
+    other = base + rng.choice([-0.15, 0.15], tasks)
+    found = noise_between(n, rng.binomial(5, base), n, rng.binomial(5, other))
+    assert found.omega2 == pytest.approx(0.15**2, abs=2e-3)
+    assert found.sigma2_a == pytest.approx((base * (1 - base)).mean(), abs=2e-3)
+    same = noise_between(n[:50], np.full(50, 2), n[:50], np.full(50, 2))
+    assert same.omega2 == 0.0
+    with pytest.raises(ValueError, match="2 tasks with 2 trials"):
+        noise_between([1, 1], [0, 1], [1, 1], [1, 0])
