@@ -65,7 +65,7 @@ def resource_effects(summary: Summary) -> Figure:
                     f" ({span(worst.number.low, worst.number.high)}).")  # fmt: skip
     else:
         told.append(f"The agent {ORACLE} was not run, so that no noise floor is known: add it to the sweep.")
-    return _forest("effects", title, drawn or rows, rows, "change in pass@1", " ".join(told))
+    return _forest("effects", title, drawn or rows, rows, "change in pass@1", "\n".join(told))
 
 
 def drift(summary: Summary) -> Figure:
@@ -75,9 +75,9 @@ def drift(summary: Summary) -> Figure:
     if not rows:
         return empty("drift", title, "Drift needs two waves on the same tasks: run the sweep again on another day.")
     alarms = [r for r in rows if r.verdict.startswith("alarm")]
-    note = " ".join(r.sentence for r in alarms[:10]) or "No wave raised an alarm."
+    note = "\n".join(r.sentence for r in alarms[:10]) or "No wave raised an alarm."
     if len(alarms) > 10:
-        note += f" {len(alarms) - 10} more alarms stand in the table."
+        note += f"\n{len(alarms) - 10} more alarms stand in the table."
     return _forest("drift", title, rows, rows, "wave less first wave, pass@1", note)
 
 
@@ -88,7 +88,7 @@ def judge_effects(summary: Summary) -> Figure:
     if not rows:
         return empty("fairness", title, "This needs two arms that a judge and tests graded on the same tasks.")
     drawn = [r for r in rows if r.quantity.startswith("gap moved")]
-    note = " ".join(r.sentence for r in rows if r.quantity.startswith("equal "))
+    note = "\n".join(r.sentence for r in rows if r.quantity.startswith("equal "))
     return _forest("fairness", title, drawn or rows, rows, "gap by the judge less gap by the tests", note)
 
 
@@ -99,7 +99,7 @@ def _forest(
     known = [r for r in drawn if r.number.estimate is not None]
     if len(known) > at_most:
         loudest = sorted(known, key=lambda r: (not _loud(r), -abs(r.number.estimate or 0.0)))[:at_most]
-        note += f" {at_most} of {len(known)} are drawn, those with a verdict first."
+        note += f"\n{at_most} of {len(known)} are drawn, those with a verdict first."
         known = loudest
     values = [
         {
@@ -117,13 +117,15 @@ def _forest(
     )
     hover: list[str | alt.Tooltip] = ["row:N", "verdict:N", alt.Tooltip("p:Q", format=".3g")]
     hover += [alt.Tooltip(f"{name}:Q", format=".1%") for name in ("estimate", "low", "high")]
-    base = alt.Chart(ROWS).encode(
-        y=alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelLimit=330)), color=colour, tooltip=hover
-    )
+    y = alt.Y("row:N", sort=order, axis=None)
+    base = alt.Chart(ROWS).encode(y=y, color=colour, tooltip=hover)
+    # Names stand above their lines, because beside them a phone would cut them to the same few letters.
+    names = base.mark_text(align="left", baseline="bottom", dx=2, dy=-3, fontSize=11)
+    names = names.encode(x=alt.value(0), text="row:N")
     bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", axis=share_axis(axis)), x2="high:Q")
     dots = base.mark_point(filled=True, size=60).encode(x="estimate:Q")
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888")
-    chart = (zero.encode(x="zero:Q") + bars + dots).properties(width="container", height=20 * len(values) + 10)
+    chart = (zero.encode(x="zero:Q") + bars + dots + names).properties(width="container", height=30 * len(values) + 10)
     body = [
         (r.subject, r.quantity, percent(r.number.estimate), span(r.number.low, r.number.high), r.number.level,
          r.p_value, r.p_adjusted, r.verdict, r.number.reason or r.number.interval_reason or r.number.method)
