@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from orchestrator.analysis.summary import Loaded
 
 Whole = NDArray[np.int64]
-# Draws of the shuffle test (shuffles x tasks x arms), and pairs whose gap is looked at.
+# Draws of the shuffle test (shuffles x tasks x arms); pairs whose gap is looked at, fewer with many tasks.
 _DRAWS = 4e6
 _PAIRS = 10
+_PAIRED_TASKS = 1_000
 
 
 def judge_effects(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iterator[EffectRow]:
@@ -75,7 +76,8 @@ def _gaps(
     """The best arm by the tests against the next ones: how far the judge moves each gap."""
     rates = {arm: float(found.trials()[1].mean()) for arm, found in arms.items()}
     best, *others = sorted(arms, key=lambda arm: (-rates[arm], arm.label))
-    for other in others[:_PAIRS]:
+    tasks = max(len(found.tasks) for found in arms.values())
+    for other in others[: int(np.clip(_PAIRED_TASKS / tasks, 2, _PAIRS))]:
         shared = set(arms[best].tasks) & set(arms[other].tasks)
         sides = [_on(arms[arm], shared) for arm in (best, other)]
         judge, tests, task = (np.concatenate([side[at] for side in sides]) for at in range(3))

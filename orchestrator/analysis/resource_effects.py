@@ -16,6 +16,10 @@ from orchestrator.core.status import Origin
 from orchestrator.stats.equivalence import Equivalence
 from orchestrator.stats.resources import changing_tasks, contrasts, neutral_band, split_gain, trend
 
+# Signs flipped over all agents of a suite, and tasks of agents that are tested singly.
+_FLIPPED_SIGNS = 5e7
+_TESTED_TASKS = 2_000
+
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
@@ -72,13 +76,20 @@ def resource_effects(
     suite: SuiteCells, profiles: Grouped, policies: Policies, settings: Settings
 ) -> Iterator[EffectRow]:
     """All effects of settings, one agent after another."""
-    for ladder in ladders(suite, profiles):
+    found = list(ladders(suite, profiles))
+    cells = max(1, len(found) * len(suite.tasks))
+    flips = int(np.clip(_FLIPPED_SIGNS / cells, 1_999, settings.flips))
+    settings = replace(settings, flips=min(flips, settings.flips))
+    for ladder in found:
         yield from _contrasts(suite, ladder, policies, settings)
         if ladder.stepped:
             yield from _trend(suite, ladder, policies, settings)
             yield from _neutral(suite, ladder, policies, settings)
             yield from _split(suite, ladder, policies, settings)
-            yield from _changing(suite, ladder, policies, settings)
+            if cells <= _TESTED_TASKS:
+                yield from _changing(suite, ladder, policies, settings)
+            else:
+                yield _untested(suite, ladder, policies, settings)
 
 
 def _about(
@@ -113,7 +124,7 @@ def _contrasts(suite: SuiteCells, ladder: Ladder, policies: Policies, settings: 
         yield EffectRow(
             suite.suite, ladder.subject, quantity, told, p, one.p_adjusted, verdict, about,
             f"{ladder.subject}: {quantity} in pass@1, paired over {about.tasks} tasks, {points(told)}; sign-flip "
-            f"p = {one.p_adjusted:.3g} after Holm over {len(found)}: {verdict}.",
+            f"p = {one.p_adjusted:.3g} after Holm over {len(found)} by {one.paired.test.flips if one.paired.test else 0:,} flips: {verdict}.",
         )  # fmt: skip
 
 
@@ -197,6 +208,15 @@ def _strict(suite: SuiteCells, ladder: Ladder) -> tuple[Whole, Whole, Whole]:
         c[row, at[keep]] = passes(by)[keep]
         f[row, at[keep]] = np.sum([by.measure(f"trials_{s}") for s in ended], axis=0)[keep]
     return n, c, f
+
+
+def _untested(suite: SuiteCells, ladder: Ladder, policies: Policies, settings: Settings) -> EffectRow:
+    why = f"more than {_TESTED_TASKS:,} tasks of agents were to be tested singly: select one agent"
+    about = _about("change of a task's rate", suite, ladder, (len(ladder.names) - 1, 0), policies, settings)
+    return EffectRow(
+        suite.suite, ladder.subject, "task by task", undefined(why), None, None, "", about,
+        f"{ladder.subject}: which tasks change with resources is not given, because {why}.",
+    )  # fmt: skip
 
 
 def _changing(suite: SuiteCells, ladder: Ladder, policies: Policies, settings: Settings) -> Iterator[EffectRow]:

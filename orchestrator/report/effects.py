@@ -58,7 +58,10 @@ def resource_effects(summary: Summary) -> Figure:
     drawn = [r for r in rows if not r.quantity.startswith(("task ", "noise floor"))]
     floors = [r for r in rows if r.quantity.startswith("noise floor")]
     changing = [r for r in rows if r.quantity.startswith("task ")]
-    told = [f"{len(changing)} tasks change with resources at a false discovery rate of 10%."]
+    told = [
+        f"{sum(r.p_value is not None for r in changing)} tasks change with resources at a false discovery rate of 10%."
+    ]
+    told += [r.sentence for r in changing if r.p_value is None][:1]
     if floors:
         worst = max(floors, key=lambda r: r.number.high or 0.0)
         told.append(f"Noise floor: {worst.sentence} Its rate is {percent(worst.number.estimate)}"
@@ -89,6 +92,7 @@ def judge_effects(summary: Summary) -> Figure:
         return empty("fairness", title, "This needs two arms that a judge and tests graded on the same tasks.")
     drawn = [r for r in rows if r.quantity.startswith("gap moved")]
     note = "\n".join(r.sentence for r in rows if r.quantity.startswith("equal "))
+    note += f"\nThe best arm by the tests stands against the next {len(drawn)} arms."
     return _forest("fairness", title, drawn or rows, rows, "gap by the judge less gap by the tests", note)
 
 
