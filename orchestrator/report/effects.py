@@ -37,7 +37,7 @@ def ranks(summary: Summary, at_most: int = 60) -> Figure:
             x2="high:Q",
             tooltip=hover,
         )
-        .properties(width="container", height=alt.Step(22))
+        .properties(width="container", height=22 * len(values) + 10)
     )
     body = [(r.arm.label, percent(r.mean), r.rank_best, r.rank_worst, r.groups, f"{r.flips:,}") for r in summary.ranks]
     heads = ("arm", "pass@1", "best rank", "worst rank", "groups not told apart", "shared flips")
