@@ -88,7 +88,7 @@ def test_a_chart_can_be_saved_as_svg_and_png(browser: Browser, report: Path) -> 
 def test_charts_have_words_and_tables_and_print_opens_them(browser: Browser, report: Path) -> None:
     opened, _ = open_page(browser, report, 1280, "light")
     words = opened.eval_on_selector_all("figure[role=img]", "all => all.map(one => one.getAttribute('aria-label').length)")
-    assert len(words) == 10
+    assert len(words) == opened.locator("figure").count() >= 10
     assert min(words) > 20
     opened.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert opened.eval_on_selector_all("details.table", "all => all.every(one => one.open)")
