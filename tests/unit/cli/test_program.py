@@ -43,7 +43,9 @@ def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_not_there_is_said_in_a_sentence(argv: tuple[str, ...], said: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "orchestrator.cli", *argv], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator.cli", *argv], capture_output=True, text=True, check=False
+    )
     assert done.returncode in (1, 2)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
