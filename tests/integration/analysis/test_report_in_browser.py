@@ -51,7 +51,9 @@ def test_every_chart_is_drawn_and_the_page_fits(browser: Browser, report: Path, 
     assert trouble == []
     states = opened.eval_on_selector_all("[data-chart]", "all => all.map(one => one.dataset.drawn)")
     assert states == ["yes"] * 14
-    shapes = opened.eval_on_selector_all("[data-chart] svg.marks", "all => all.map(one => one.querySelectorAll('path').length)")
+    shapes = opened.eval_on_selector_all(
+        "[data-chart] svg.marks", "all => all.map(one => one.querySelectorAll('path').length)"
+    )
     assert len(shapes) == 14
     assert min(shapes) > 3
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
@@ -87,7 +89,9 @@ def test_a_chart_can_be_saved_as_svg_and_png(browser: Browser, report: Path) -> 
 
 def test_charts_have_words_and_tables_and_print_opens_them(browser: Browser, report: Path) -> None:
     opened, _ = open_page(browser, report, 1280, "light")
-    words = opened.eval_on_selector_all("figure[role=img]", "all => all.map(one => one.getAttribute('aria-label').length)")
+    words = opened.eval_on_selector_all(
+        "figure[role=img]", "all => all.map(one => one.getAttribute('aria-label').length)"
+    )
     assert len(words) == opened.locator("figure").count() >= 10
     assert min(words) > 20
     opened.evaluate("window.dispatchEvent(new Event('beforeprint'))")
