@@ -40,7 +40,7 @@ class WorkerActor:
         return self._worker.run(assignment)
 
 
-def connect(address: str | None, cpus: int | None = None, log_folder: str | None = None) -> None:
+def connect(address: str | None, cpus: int | None = None) -> None:
     """Join a Ray cluster, or start one on this machine when address is None.
 
     Ray's token authentication stays as Ray sets it: on. A process that has joined already stays where it is,

@@ -219,7 +219,7 @@ def _write_dimensions(root: Root, frozen: Frozen) -> None:
         fields |= {"difficulty": task.difficulty, "instruction": task.steps[0].instruction, "metadata": task.metadata}
         write_entry(root, "tasks", task.digest[:24], fields)
     for agent in frozen.agents.values():
-        write_entry(root, "agents", agent.digest()[:24], agent.model_dump(mode="json"))
+        write_entry(root, "agents", frozen.plan.agent_digests[agent.name][:24], agent.model_dump(mode="json"))
     for setting in frozen.resources.values():
         fields = setting.model_dump(mode="json")
         write_entry(root, "resources", f"{setting.name}-{content_id(fields)[:8]}", fields)

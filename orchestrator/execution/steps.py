@@ -5,6 +5,8 @@ from pathlib import Path
 from sandboxes.base import Command, FileEntry, Sandbox, SandboxError
 from suites.task import Step
 
+SETUP_SCRIPT_S = 300.0
+
 
 def folder_entries(folder: Path, destination: str) -> list[FileEntry]:
     """The regular files and folders below `folder`, as entries below `destination`; modes are kept."""
@@ -26,7 +28,7 @@ def copy_workdir(sandbox: Sandbox, step: Step, workdir: str | None) -> None:
     sandbox.put(folder_entries(step.workdir_dir, target))
     if (step.workdir_dir / "setup.sh").is_file():
         script = f"{target.rstrip('/')}/setup.sh"
-        result = sandbox.exec(Command(("bash", script), workdir=target, user="root", timeout_s=300.0))
+        result = sandbox.exec(Command(("bash", script), workdir=target, user="root", timeout_s=SETUP_SCRIPT_S))
         if result.exit_code != 0:
             raise SandboxError(
                 f"step {step.name}: setup.sh ended with {result.exit_code}: {result.stderr.text()[-200:]}"

@@ -20,7 +20,7 @@ from orchestrator.execution.conclusion import check_changes, conclude
 from orchestrator.execution.evidence import Recorder, pack_artifacts
 from orchestrator.execution.healthcheck import HealthcheckFailed, wait_until_healthy
 from orchestrator.execution.phases import Phases
-from orchestrator.execution.steps import copy_workdir
+from orchestrator.execution.steps import SETUP_SCRIPT_S, copy_workdir
 from orchestrator.models.usage import combine
 from sandboxes.base import (
     FileEntry,
@@ -143,6 +143,7 @@ def _longest_s(task: Task, facts: SweepFacts) -> float:
         total += (step.agent_timeout_s or facts.default_agent_timeout_s) * facts.timeout_multiplier
         total += step.grading.timeout_s * facts.timeout_multiplier
         total += sum(hook.timeout_s for hook in step.grading.collect)
+        total += SETUP_SCRIPT_S if step.workdir_dir is not None else 0.0
         check = step.healthcheck or task.healthcheck
         if check is not None:
             total += check.start_period_s + (check.interval_s + check.timeout_s) * (check.retries + 1)

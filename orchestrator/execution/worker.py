@@ -7,7 +7,6 @@ shape. It writes nothing to the results: it hands back rows and evidence, and th
 import os
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 
 from orchestrator.agents.base import Agent
 from orchestrator.agents.settings import AgentSettings
@@ -49,24 +48,3 @@ class Worker:
     def ping(self) -> tuple[str, int]:
         """(node, process id): answered once the place is open."""
         return self._place.node, os.getpid()
-
-
-def unpack_suite(archive: bytes, cache: Path) -> Path:
-    """A suite's folders on a node that does not see the driver's disk; once per content. For clusters."""
-    import hashlib
-    import io
-    import tarfile
-
-    target = cache / hashlib.sha256(archive).hexdigest()[:24]
-    if target.is_dir():
-        return target
-    aside = cache / f".{target.name}.{os.getpid()}"
-    aside.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(aside, filter="data")
-    try:
-        aside.rename(target)
-    except OSError:
-        if not target.is_dir():
-            raise
-    return target

@@ -5,7 +5,6 @@ is killed afterwards. Parquet files appear whole, under names that follow from w
 segment go to one file for each partition they fall into.
 """
 
-import hashlib
 import io
 import re
 from collections import defaultdict
@@ -157,7 +156,3 @@ def publish(root: Root, segment: journal.Segment, rows: list[dict[str, object]],
     else:
         segment.path.unlink()
     journal.sync_folder(segment.path.parent)
-
-
-def content_name(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
