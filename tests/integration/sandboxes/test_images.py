@@ -258,7 +258,7 @@ def pushed(store, registry, tmp_path):
 
 def test_a_child_of_ours_does_not_pass_for_its_base(store, base_image, tmp_path):
     (tmp_path / "Dockerfile").write_text(f"FROM {BASE_REFERENCE}\nENV CHILD={time.time_ns()}\n")
-    for line in store.engine.client.build(path=str(tmp_path), tag="passhat-test-child:1", decode=True):
+    for line in store.engine.client.build(path=str(tmp_path), tag="passhat-test-child:1", rm=True, decode=True):
         assert "error" not in line, line
     child = store.ensure_image(ImageSource(reference="passhat-test-child:1"))
     assert (child.digest, child.digest_kind) == (child.engine_id, "engine")
