@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandboxes.base import ImageSource, SandboxError, SandboxGoneError, SandboxRequest
+from sandboxes.base import EngineUnavailableError, ImageSource, SandboxError, SandboxGoneError, SandboxRequest
 from sandboxes.bootstrap import BASE_REFERENCE
 from sandboxes.docker_engine import DEFAULT_URL, ENGINE_TIMEOUT_S, Engine, engine_errors
 from sandboxes.docker_options import container_options
@@ -25,6 +25,7 @@ from sandboxes.readings import HostMeter
 from sandboxes.snapshot import HostReadings, HostSnapshot, ImageSnapshot
 
 OWN_KERNELS = ("runsc", "gvisor", "kata", "firecracker")
+PING_TIMEOUT_S = 30.0
 SIZED_DRIVERS = ("btrfs", "zfs", "devicemapper", "windowsfilter")
 
 
@@ -92,6 +93,14 @@ class DockerProvider:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def ping(self) -> None:
+        """Raise EngineUnavailableError unless the engine answers; costs less than a millisecond."""
+        status, answer = self.engine.socket.request("GET", "/_ping", None, PING_TIMEOUT_S)
+        if status != 200:
+            raise EngineUnavailableError(
+                f"ask the engine whether it is there: it answers {status} ({answer}); see its log, and restart it"
+            )
 
     def host(self) -> HostSnapshot:
         if self._host is None:

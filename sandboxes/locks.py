@@ -32,7 +32,7 @@ class FileLock:
         """Take the lock if it is free; `note` says for people who holds it."""
         if self.held:
             return False
-        descriptor = _open(self.path)
+        descriptor = open_shared(self.path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not _is_at(descriptor, self.path):
@@ -84,8 +84,11 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-def _open(path: Path) -> int:
-    """Without O_CREAT first: the kernel forbids it on another user's file in a sticky folder."""
+def open_shared(path: Path) -> int:
+    """A descriptor of a file that every user may read and write, made with its folder where there is none.
+
+    Without O_CREAT first: the kernel forbids it on another user's file in a sticky folder. Raises SandboxError.
+    """
     for _ in range(3):
         with contextlib.suppress(FileNotFoundError):
             return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)

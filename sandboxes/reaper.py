@@ -14,7 +14,7 @@ import docker.errors
 from sandboxes.base import SandboxError
 from sandboxes.docker_engine import Engine, engine_errors
 from sandboxes.docker_sandbox import remove_container
-from sandboxes.labels import OWNER, Owner, is_alive, labelled_cores, labelled_deadline
+from sandboxes.labels import ATTEMPT, OWNER, SWEEP, Owner, is_alive, labelled_cores, labelled_deadline
 
 GRACE_S = 60.0
 
@@ -75,6 +75,29 @@ def reap(engine: Engine, now: float | None = None, here: Owner | None = None) ->
         moment,
     )
     return Reaped(containers, networks, volumes, kept + kept_networks + kept_volumes)
+
+
+def clear_own(engine: Engine, sweep_id: str, here: Owner | None = None) -> int:
+    """Remove what this process made for attempts of a sweep and could not remove; returns how many things.
+
+    For a process between two attempts: nothing of its own can be in use then. Raises SandboxError.
+    """
+    owner = (here or Owner.current()).encode()
+    wanted = {"label": [f"{OWNER}={owner}", f"{SWEEP}={sweep_id}", ATTEMPT]}
+    client = engine.client
+    found = 0
+    for item in _list(lambda: client.containers(all=True, filters=wanted), "containers"):
+        remove_container(engine, item["Id"])
+        found += 1
+    for kind, listing, remove, key in (
+        ("networks", lambda: client.networks(filters=wanted), client.remove_network, "Id"),
+        ("volumes", lambda: client.volumes(filters=wanted)["Volumes"], client.remove_volume, "Name"),
+    ):
+        for item in _list(listing, kind):
+            with engine_errors(f"remove {item[key][:12]} of the {kind} of an earlier attempt"):
+                remove(item[key])
+            found += 1
+    return found
 
 
 def clear_cores(engine: Engine, cores: frozenset[int], here: Owner | None = None) -> frozenset[int]:

@@ -169,6 +169,7 @@ COLUMNS: tuple[Column, ...] = tuple(
         total_s float -- finished less started
         cores_wait_s float -- waiting for exclusive cores
         image_s float -- image made ready
+        start_wait_s float -- waiting for a turn to start a container, when the engine is slow
         create_s float -- container created and started
         healthcheck_s float -- health check
         setup_s float -- agent set-up

@@ -38,10 +38,12 @@ class Assignment:
 class Outcome:
     """The row of an attempt as JSON values, and its evidence compressed; None where there is none.
 
-    `dimensions`: (kind, key, fields) of dimension entries the driver may not have seen yet.
+    `dimensions`: (kind, key, fields) of dimension entries the driver may not have seen yet. `notices`:
+    sentences about the node, for the log and the display.
     """
 
     row: dict[str, object]
     transcript: bytes | None = None
     artifacts: bytes | None = None
     dimensions: tuple[tuple[str, str, Mapping[str, object]], ...] = ()
+    notices: tuple[str, ...] = ()

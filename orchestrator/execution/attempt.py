@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -21,7 +21,12 @@ from suites.judging import Judge
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a worker has on its node: a provider, its cores, readings, clocks, and a way to the model."""
+    """What a worker has on its node: a provider, its cores, readings, clocks, and a way to the model.
+
+    `await_engine` returns once the engine answers, and removes what the attempt before may have left when told
+    True; `start_turn` is held while a container starts. What there is
+    to say of the node goes into `heard`, which the worker empties after each attempt.
+    """
 
     provider: SandboxProvider
     take_cores: Callable[[int], AbstractContextManager[tuple[int, ...]]]
@@ -34,6 +39,9 @@ class Place:
     usage: Callable[[str], ModelUsage | None] = lambda _: None
     closed_network: str | None = None
     judge: Callable[[Assignment], Judge | None] = lambda _: None
+    await_engine: Callable[[bool], None] = lambda _: None
+    start_turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    heard: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

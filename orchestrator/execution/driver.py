@@ -184,6 +184,8 @@ class Driver:
 
     def _record(self, job: Job, outcome: Outcome) -> None:
         """Evidence first, then the row; the row counts after the commit in `_settle`."""
+        for text in outcome.notices:
+            self._book.notify("engine", {"message": text})
         row = dict(outcome.row)
         status, kind = Status(str(row["status"])), row.get("failure_kind")
         assert kind is None or isinstance(kind, str)

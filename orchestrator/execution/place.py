@@ -21,11 +21,17 @@ from orchestrator.execution.worker import Worker
 from orchestrator.storage.dimensions import read_entry
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import hosts_by_wave
+from sandboxes.base import SandboxError
 from sandboxes.cores import CoreAllocator
 from sandboxes.docker import DockerProvider
+from sandboxes.docker_engine import DEFAULT_URL
+from sandboxes.engine_wait import await_engine
 from sandboxes.fake import FakeProvider
-from sandboxes.reaper import clear_cores, reap
+from sandboxes.reaper import clear_cores, clear_own, reap
 from sandboxes.snapshot import HostReadings
+from sandboxes.start_gate import StartGate
+
+OPENING_WAIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +39,19 @@ class PlaceOptions:
     """provider: "docker" or "fake" (nothing is run; for orchestration alone). `inline`: without Ray.
 
     `environment`: variables of the driver's environment that workers need (DOCKER_HOST, XDG_CACHE_HOME).
+    `engine_wait_s`: how long an attempt waits for an engine that is away, before it begins.
     """
 
     provider: str = "docker"
     inline: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     core_wait_s: float = 3600.0
+    engine_wait_s: float = 600.0
     models: ModelAccess | None = None
 
 
 def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
-    """A worker on this node. Raises EngineUnavailableError."""
+    """A worker on this node. Raises EngineUnavailableError when the engine stays away."""
     environment = {**options.environment, **os.environ}
     make_agent = partial(build_agent, deps=AgentDeps(host_env=environment))
     node = socket.gethostname()
@@ -56,13 +64,33 @@ def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
             )
         return Worker(facts, place, make_agent, fake.host())
     provider = DockerProvider.from_environment(environment)
+    heard: list[str] = []
+    await_engine(provider, OPENING_WAIT_S, heard.append)
     allocator = CoreAllocator(clean=lambda cores: clear_cores(provider.engine, cores))
-    take = partial(_take, allocator, options.core_wait_s)
-    place = Place(provider, take, provider.readings, node)
+    gate = StartGate(environment.get("DOCKER_HOST") or DEFAULT_URL, say=heard.append)
+    place = Place(
+        provider,
+        partial(_take, allocator, options.core_wait_s),
+        provider.readings,
+        node,
+        await_engine=partial(_ready, provider, facts.sweep_id, options.engine_wait_s, heard.append),
+        start_turn=gate.turn,
+        heard=heard,
+    )
     if options.models is not None:
         place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage, judge=options.models.judge)
         place = replace(place, closed_network=options.models.closed_network)
     return Worker(facts, place, make_agent, provider.host())
+
+
+def _ready(provider: DockerProvider, sweep_id: str, timeout_s: float, say: Callable[[str], None], unsure: bool) -> None:
+    """Wait for the engine, and take away what an attempt left that failed with it."""
+    waited = await_engine(provider, timeout_s, say)
+    if waited or unsure:
+        try:
+            clear_own(provider.engine, sweep_id)
+        except SandboxError as error:
+            say(f"what an earlier attempt left stays until the sweep's end: {error}")
 
 
 @contextmanager

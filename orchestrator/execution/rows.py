@@ -16,7 +16,19 @@ from sandboxes.snapshot import HostSnapshot, ImageSnapshot, snapshot_id
 
 MIB = 1024 * 1024
 MAX_MESSAGE = 4_000
-_PHASES = ("cores_wait", "image", "create", "healthcheck", "setup", "agent", "kill", "artifacts", "grade", "remove")
+_PHASES = (
+    "cores_wait",
+    "image",
+    "start_wait",
+    "create",
+    "healthcheck",
+    "setup",
+    "agent",
+    "kill",
+    "artifacts",
+    "grade",
+    "remove",
+)
 
 
 def attempt_row(attempt: Attempt, host: HostSnapshot, node: str, constants: Mapping[str, object]) -> dict[str, object]:
@@ -32,7 +44,6 @@ def attempt_row(attempt: Attempt, host: HostSnapshot, node: str, constants: Mapp
     row |= {f"used_{name}": getattr(attempt.counters, field) for name, field in _USED}
     row |= _environment(attempt, host, node)
     row |= {f"{phase}_s": _seconds(attempt.phases.seconds.get(phase)) for phase in _PHASES}
-    row["create_s"] = _seconds(attempt.phases.seconds.get("create"))
     row |= _usage(attempt)
     row["output_dropped_bytes"] = attempt.recorder.dropped_bytes
     return row

@@ -1,7 +1,5 @@
 """What `passhat run` does around a sweep: what is due, Ray, signals, the log, and the exit code."""
 
-import json
-import logging
 import os
 import signal
 import time
@@ -28,6 +26,7 @@ from orchestrator.execution.place import PlaceOptions, cluster_opener, environme
 from orchestrator.execution.progress import Progress
 from orchestrator.execution.rhythm import rhythm_of
 from orchestrator.execution.session import Ended, RunOptions, log_path, run_sweep
+from orchestrator.execution.sweep_log import open_log
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import plan_path, waves_with_rows, write_plan
 from suites.loading import load_suite
@@ -277,23 +276,3 @@ def missing_words(progress: Progress) -> list[str]:
     if lacking and len(progress.arms) > 1:
         lines.append("comparisons with these arms use only the tasks and repeats both sides have; the others are whole")
     return lines
-
-
-@contextmanager
-def open_log(path: Path) -> Iterator[structlog.typing.FilteringBoundLogger]:
-    """A structured log as JSON lines in a file; nothing of it reaches the terminal."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-
-    def dumps(value: object, **_: object) -> str:
-        return json.dumps(value, default=str)
-
-    with open(path, "a", encoding="utf-8", buffering=1) as stream:
-        yield structlog.wrap_logger(
-            structlog.WriteLogger(stream),
-            processors=[
-                structlog.processors.add_log_level,
-                structlog.processors.TimeStamper(fmt="iso", utc=True),
-                structlog.processors.JSONRenderer(serializer=dumps),
-            ],
-            wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        )

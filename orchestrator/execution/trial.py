@@ -3,8 +3,8 @@
 Guarantees. The agent is dead, and that was checked, before anything of the grader reaches a container. The
 container is removed whatever happens. An ending is a row, never an exception: what the place did wrong is
 SANDBOX_ERROR or IMAGE_ERROR, and anything unexpected is SANDBOX_ERROR of kind "internal" with its text.
-Order of the phases and their names: cores_wait, image, create, healthcheck, setup, agent, kill, artifacts,
-grade, remove; each has a column `<phase>_s` and failures name the phase they happened in.
+Order of the phases and their names: cores_wait, image, start_wait, create, healthcheck, setup, agent, kill,
+artifacts, grade, remove; each has a column `<phase>_s` and failures name the phase they happened in.
 """
 
 import contextlib
@@ -132,8 +132,11 @@ class _SandboxMaker:
             read_only=task.read_only,
             runtime=assignment.runtime,
         )
-        with self.attempt.phases(phase):
-            return self.place.provider.create(request)
+        with contextlib.ExitStack() as turn:
+            with self.attempt.phases("start_wait"):
+                turn.enter_context(self.place.start_turn())
+            with self.attempt.phases(phase):
+                return self.place.provider.create(request)
 
 
 def _longest_s(task: Task, facts: SweepFacts) -> float:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from orchestrator.agents.base import Agent
 from orchestrator.agents.settings import AgentSettings
+from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
 from orchestrator.execution.attempt import Place
 from orchestrator.execution.rows import attempt_row
@@ -29,11 +30,17 @@ class Worker:
         self._host = host
         self._host_id = host.host_id
         self._told: set[str] = set()
+        self._unsure = False
 
     def run(self, assignment: Assignment) -> Outcome:
-        """One attempt. Returns for every ending; what raises here is a fault of passhat itself."""
+        """One attempt, begun once the engine answers. Returns for every ending.
+
+        Raises EngineUnavailableError when the engine stays away; what else raises is a fault of passhat itself.
+        """
+        self._place.await_engine(self._unsure)
         agent = self._make_agent(assignment.agent)
         attempt = run_attempt(assignment, self._facts, agent, self._place)
+        self._unsure = attempt.ending.status is Status.SANDBOX_ERROR
         row = attempt_row(attempt, self._host, self._place.node, self._facts.columns)
         dimensions = []
         if self._host_id not in self._told:
@@ -43,7 +50,9 @@ class Worker:
         if attempt.image is not None and isinstance(key, str) and key not in self._told:
             self._told.add(key)
             dimensions.append(("images", key, asdict(attempt.image)))
-        return Outcome(row, attempt.recorder.compressed(), attempt.artifacts, tuple(dimensions))
+        notices = tuple(f"{self._place.node}: {text}" for text in self._place.heard)
+        self._place.heard.clear()
+        return Outcome(row, attempt.recorder.compressed(), attempt.artifacts, tuple(dimensions), notices)
 
     def ping(self) -> tuple[str, int]:
         """(node, process id): answered once the place is open."""

@@ -1,6 +1,7 @@
 """The driver: rows for every ending, retries, budgets, and what stop, abort and a broken task mean."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,16 @@ def test_an_attempt_is_told_only_after_its_row_is_on_the_disk(tmp_path: Path) ->
 
     drive(tmp_path, ScriptedCluster(passes, on_poll=look), make_jobs(5))
     assert all(on_disk)
+
+
+def test_what_a_node_says_is_told_once(tmp_path: Path) -> None:
+    def script(assignment: Assignment) -> Outcome:
+        slow = ("n1: the engine took 7.0 s to start a container",) if assignment.attempt_id == "k001-0" else ()
+        return replace(passes(assignment), notices=slow)
+
+    ran = drive(tmp_path, ScriptedCluster(script), make_jobs(3))
+    told = [fields for event, fields in ran.heard if event == "engine"]
+    assert told == [{"message": "n1: the engine took 7.0 s to start a container"}]
 
 
 def test_a_worker_that_dies_leaves_a_lost_row_and_the_trial_is_tried_again(tmp_path: Path) -> None:
