@@ -1,7 +1,8 @@
 """Columns of many rows as integer codes and numbers: what a reduction works on."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +59,12 @@ class Wanted:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.coded, *self.numbers, *self.flags)))
+
+    @classmethod
+    def union(cls, several: Iterable["Wanted"]) -> "Wanted":
+        """What all of several need together."""
+        lists = [(one.coded, one.numbers, one.flags) for one in several]
+        return cls(*(tuple(dict.fromkeys(chain.from_iterable(kind))) for kind in zip(*lists, strict=True)))
 
 
 def read_blocks(files: Sequence[RowFile], wanted: Wanted, excluded: Excluded | None = None) -> Iterator[Block]:

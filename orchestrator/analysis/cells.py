@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.analysis.blocks import Block, Coded, Excluded, Wanted
-from orchestrator.analysis.grouping import Grouped, Partitioner, Sums, group_rows
+from orchestrator.analysis.grouping import Grouped, GroupedBy, Sums
 from orchestrator.analysis.rows import RowFile, RowsError
+from orchestrator.analysis.scanning import Partitioner, gather
 from orchestrator.core.status import Origin, ScoringRule, Status
 
 CELL_KEYS = (
@@ -96,14 +97,22 @@ def checked_statuses(column: Coded) -> list[Status]:
         raise RowsError(f"A row has a status that does not exist ({error}): correct the row.") from None
 
 
+CELLS = GroupedBy(CELL_KEYS, CellReduction())
+
+
 def read_cells(
     files: Sequence[RowFile], *, excluded: Excluded | None = None, map_partitions: Partitioner | None = None
 ) -> Grouped:
     """The cells of all rows of the files, in one pass. Raises RowsError where there is no row."""
-    cells = group_rows(files, CELL_KEYS, CellReduction(), excluded=excluded, map_partitions=map_partitions)
-    if cells is None:
+    (cells,) = gather(files, [CELLS], excluded=excluded, map_partitions=map_partitions)
+    return some_cells(cells)
+
+
+def some_cells(found: Grouped | None) -> Grouped:
+    """The cells of a scan. Raises RowsError where there is no row."""
+    if found is None:
         raise RowsError("Rows were asked for, but the files hold none: run the sweep, or give another results folder.")
-    return cells
+    return found
 
 
 def trials(cells: Grouped, rule: ScoringRule) -> NDArray[np.int64]:

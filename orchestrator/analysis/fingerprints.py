@@ -3,49 +3,44 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from orchestrator.analysis.rows import Layout, RowFile, full_table, read_chunks
+from orchestrator.analysis.rows import Chunk, Layout, RowFile, read_chunks
+from orchestrator.analysis.scanning import Partitioner, in_threads, partitions
 
 Whole = NDArray[np.int64]
 _COLUMNS = ("trial_key", "attempt", "final", "started_at", "finished_at", "day")
 _MULTIPLIERS = np.random.default_rng(20260101).integers(1, 2**63, 64, dtype=np.uint64) | np.uint64(1)
+_DAY_US = 86_400_000_000
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """One entry per row, in file order. Times are microseconds and days since 1970, UTC.
+    """One entry per row, in file order.
 
     `trial` is a 64-bit hash of trial_key: two of ten million keys collide with probability 3e-6. `order` sorts
-    by trial, then attempt, then place.
+    by trial, then attempt, then place. backwards: finished before it started; wrong_day: `day` is not the UTC date of
+    the start. digest: the same for the same rows, however they are spread over files.
     """
 
     files: tuple[RowFile, ...]
     bounds: Whole
     trial: NDArray[np.uint64]
-    attempt: Whole
+    attempt: NDArray[np.int32]
     final: NDArray[np.bool_]
-    started: NDArray[np.float64]
-    finished: NDArray[np.float64]
-    day: Whole
-
+    backwards: NDArray[np.bool_]
+    wrong_day: NDArray[np.bool_]
     order: Whole
+    digest: str
 
     @property
     def rows(self) -> int:
         return len(self.trial)
-
-    @property
-    def digest(self) -> str:
-        """The same for the same rows, however they are spread over files."""
-        row = self.trial * np.uint64(31) + self.attempt.astype(np.uint64) + self.started.astype(np.uint64)
-        with np.errstate(over="ignore"):
-            mixed = (row ^ (row >> np.uint64(29))) * _MULTIPLIERS[0]
-            total = int(np.add.reduce(mixed, dtype=np.uint64)) if len(mixed) else 0
-        return hashlib.sha256(f"{self.rows}/{total}/{np.bitwise_xor.reduce(mixed, initial=0)}".encode()).hexdigest()
 
     def places(self, excluded: Sequence[Whole]) -> Mapping[str, Whole]:
         """Row numbers as {file: places in it}."""
@@ -63,38 +58,76 @@ class Fingerprints:
         return self.files[int(np.searchsorted(self.bounds, index[0], side="right")) - 1].path
 
 
-def read_fingerprints(files: Sequence[RowFile]) -> Fingerprints:
+@dataclass(frozen=True, slots=True)
+class _Prints:
+    """The rows of one file: trial, attempt, final, backwards and wrong_day, and the sums its digest is made of."""
+
+    columns: tuple[NDArray[np.generic], ...]
+    total: int
+    mixed: int
+
+
+def read_fingerprints(files: Sequence[RowFile], map_partitions: Partitioner | None = None) -> Fingerprints:
     """Identity and times of all rows."""
-    layout = Layout()
-    parts: list[pa.Table] = []
-    bounds = [0]
-    for file in files:
-        tables = [full_table(chunk, _COLUMNS) for chunk in read_chunks(file, _COLUMNS, layout)]
-        parts += tables
-        bounds.append(bounds[-1] + sum(table.num_rows for table in tables))
-    columns = [_columns(part) for part in parts if part.num_rows]
-    trial, attempt, final, started, finished, day = (
-        (np.concatenate(column) for column in zip(*columns, strict=True))
-        if columns
-        else (np.zeros(0, dtype=kind) for kind in (np.uint64, np.int64, bool, float, float, np.int64))
+    run = map_partitions or in_threads
+    prints = [one for part in run(_file_prints, partitions(files)) for one in part]
+    empty = tuple(np.zeros(0, dtype=kind) for kind in (np.uint64, np.int32, bool, bool, bool))
+    trial, attempt, final, backwards, wrong_day = (
+        np.concatenate(column) for column in zip(empty, *(one.columns for one in prints), strict=True)
     )
+    bounds = np.cumsum([0, *(len(one.columns[0]) for one in prints)])[:-1].astype(np.int64)
+    total, mixed = sum(one.total for one in prints) % 2**64, 0
+    for one in prints:
+        mixed ^= one.mixed
+    digest = hashlib.sha256(f"{len(trial)}/{total}/{mixed}".encode()).hexdigest()
     order = np.lexsort((attempt, trial))
-    places = np.array(bounds[:-1], dtype=np.int64)
-    return Fingerprints(tuple(files), places, trial, attempt, final, started, finished, day, order)
+    return Fingerprints(tuple(files), bounds, trial, attempt, final, backwards, wrong_day, order, digest)
 
 
-def _columns(table: pa.Table) -> tuple[NDArray[np.generic], ...]:
+def _file_prints(files: list[RowFile]) -> list[_Prints]:
+    layout = Layout()
+    return [_prints([_columns(chunk) for chunk in read_chunks(file, _COLUMNS, layout)]) for file in files]
+
+
+def _prints(chunks: Sequence[tuple[NDArray[np.generic], ...]]) -> _Prints:
+    empty = tuple(np.zeros(0, dtype=kind) for kind in (np.uint64, np.int64, bool, float, float, np.int64))
+    trial, attempt, final, started, finished, day = (
+        np.concatenate(column) for column in zip(empty, *chunks, strict=True)
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        row = trial * np.uint64(31) + attempt.astype(np.uint64) + started.astype(np.uint64)
+        mixed = (row ^ (row >> np.uint64(29))) * _MULTIPLIERS[0]
+        total = int(np.add.reduce(mixed, dtype=np.uint64))
+    columns = (trial, attempt.astype(np.int32), final, finished < started, np.floor(started / _DAY_US) != day)
+    return _Prints(columns, total, int(np.bitwise_xor.reduce(mixed, initial=0)))
+
+
+def _columns(chunk: Chunk) -> tuple[NDArray[np.generic], ...]:
+    key = chunk.constants.get("trial_key")
     return (
-        hash_strings(table.column("trial_key").combine_chunks()),
-        np.asarray(table.column("attempt"), dtype=np.int64),
-        np.asarray(table.column("final"), dtype=bool),
-        np.asarray(table.column("started_at").cast(pa.int64()), dtype=np.float64),
-        np.asarray(table.column("finished_at").cast(pa.int64()), dtype=np.float64),
-        np.asarray(table.column("day").cast(pa.int32()), dtype=np.int64),
+        hash_strings(pa.array([key] * chunk.rows) if key is not None else chunk.table.column("trial_key")),
+        _whole(chunk, "attempt"),
+        _whole(chunk, "final").astype(bool),
+        _whole(chunk, "started_at").astype(np.float64),
+        _whole(chunk, "finished_at").astype(np.float64),
+        _whole(chunk, "day"),
     )
 
 
-def hash_strings(array: pa.StringArray) -> NDArray[np.uint64]:
+def _whole(chunk: Chunk, name: str) -> NDArray[np.generic]:
+    """A column as numbers: dates as days and times as microseconds since 1970, null as NaN."""
+    if name in chunk.constants:
+        value = chunk.constants[name]
+        if isinstance(value, date):
+            value = value.toordinal() - _EPOCH
+        return np.full(chunk.rows, np.nan if value is None else value)
+    column = chunk.table.column(name)
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    return np.asarray(column.to_numpy())
+
+
+def hash_strings(array: pa.StringArray | pa.ChunkedArray) -> NDArray[np.uint64]:
     """A 64-bit hash of each string; equal strings have equal hashes in every process."""
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)

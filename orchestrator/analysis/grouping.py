@@ -1,13 +1,10 @@
-"""Grouping rows by a few key columns in one streaming pass; knows nothing of what is measured.
+"""Grouping rows by a few key columns; knows nothing of what is measured, nor of files.
 
 Each block of rows is reduced to its distinct keys by integer codes and dense counts, and the partial results
-are merged in file order, so sums of floats do not depend on who reduced which file. Memory holds one block
-per worker, the groups, and a bounded number of partial groups.
+are merged in file order, so sums of floats do not depend on who reduced which file.
 """
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,14 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from orchestrator.analysis.blocks import Block, Coded, Excluded, Wanted, read_blocks, sortable, unite
-from orchestrator.analysis.rows import RowFile
+from orchestrator.analysis.blocks import Block, Coded, Wanted, sortable, unite
 
 Sums = NDArray[np.float64] | NDArray[np.int64]
-Work = Callable[[list[RowFile]], "list[Grouped]"]
-Partitioner = Callable[[Work, list[list[RowFile]]], Iterable["list[Grouped]"]]
 _DENSE_AT_LEAST = 1 << 18
-_MERGE_AT = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,7 @@ class Grouped:
         """The parts with equal values of some keys, in the order of those values."""
         if not len(self):
             return []
-        code = _codes([self.keys[name] for name in names])
+        code, _ = _codes([self.keys[name] for name in names])
         order = np.argsort(code, kind="stable")
         starts = np.flatnonzero(np.diff(code[order])) + 1
         parts = []
@@ -98,8 +91,11 @@ def _mix(columns: Sequence[Coded], rows: int) -> tuple[NDArray[np.int64], int]:
 def _follows(column: Coded, other: Coded) -> bool:
     """Whether a column's value follows from another's in these rows, and so splits no group."""
     value = np.zeros(len(other.values), dtype=np.int32)
-    value[other.codes] = column.codes
-    return bool(np.array_equal(value[other.codes], column.codes))
+    for rows in (slice(1000), slice(None)):
+        value[other.codes[rows]] = column.codes[rows]
+        if not np.array_equal(value[other.codes[rows]], column.codes[rows]):
+            return False
+    return True
 
 
 def reduce_block(block: Block, names: Sequence[str], reduction: Reduction) -> Grouped:
@@ -120,82 +116,66 @@ def reduce_block(block: Block, names: Sequence[str], reduction: Reduction) -> Gr
 def merge(parts: Sequence[Grouped]) -> Grouped:
     """The sums of several partial results, sorted by key; sums are taken in the order of the parts."""
     keys = {name: unite([part.keys[name] for part in parts]) for name in parts[0].keys}
-    distinct, first, inverse = np.unique(_codes(list(keys.values())), return_index=True, return_inverse=True)
+    first, inverse = _distinct(list(keys.values()))
     measures: dict[str, Sums] = {}
     for name in dict.fromkeys(name for part in parts for name in part.measures):
         values = np.concatenate([part.measure(name) for part in parts])
-        total = np.bincount(inverse, weights=values, minlength=len(distinct))
+        total = np.bincount(inverse, weights=values, minlength=len(first))
         measures[name] = total if values.dtype.kind == "f" else np.rint(total).astype(np.int64)
     return Grouped({name: column.take(first) for name, column in keys.items()}, measures)
 
 
-def _codes(columns: Sequence[Coded]) -> NDArray[np.int64]:
+def _distinct(columns: Sequence[Coded]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first place of each distinct key, in order of the keys, and which key stands at each place."""
+    code, size = _codes(columns)
+    if size > max(_DENSE_AT_LEAST, 4 * len(code)):
+        _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+        return first, inverse.reshape(-1)
+    occupied = np.bincount(code, minlength=size) > 0
+    inverse = (np.cumsum(occupied) - 1)[code]
+    first = np.empty(int(occupied.sum()), dtype=np.int64)
+    first[inverse[::-1]] = np.arange(len(code))[::-1]
+    return first, inverse
+
+
+def _codes(columns: Sequence[Coded]) -> tuple[NDArray[np.int64], int]:
+    """One code per entry that sorts like the columns one after another, and how many codes there can be.
+
+    A column whose value follows from an earlier one (a task's cluster, a wave's day) splits nothing and is skipped.
+    """
     code = np.zeros(len(columns[0].codes), dtype=np.int64)
     size = 1
+    used: list[Coded] = []
     for column in columns:
         width = max(len(column.values), 1)
+        if width == 1 or any(len(one.values) >= width and _follows(column, one) for one in used):
+            continue
         if size * width >= 1 << 62:
             distinct, inverse = np.unique(code, return_inverse=True)
             code, size = inverse.astype(np.int64), len(distinct)
         code = code * width + column.codes
         size *= width
-    return code
+        used.append(column)
+    return code, size
 
 
 @dataclass(frozen=True, slots=True)
-class FileReduction:
-    """What a worker does with its files: one partial result per block, in order; picklable."""
+class GroupedBy:
+    """Rows grouped by the named columns and reduced: what a scan gathers from each block; picklable."""
 
     names: tuple[str, ...]
     reduction: Reduction
-    excluded: Excluded | None = None
 
-    def __call__(self, files: list[RowFile]) -> list[Grouped]:
+    @property
+    def wanted(self) -> Wanted:
         needs = self.reduction.wanted
-        wanted = Wanted(tuple(dict.fromkeys((*self.names, *needs.coded))), needs.numbers, needs.flags)
-        blocks = read_blocks(files, wanted, self.excluded)
-        return [reduce_block(block, self.names, self.reduction) for block in blocks if block.rows]
+        return Wanted(tuple(dict.fromkeys((*self.names, *needs.coded))), needs.numbers, needs.flags)
 
+    def take(self, block: Block) -> Grouped:
+        return reduce_block(block, self.names, self.reduction)
 
-def group_rows(
-    files: Sequence[RowFile],
-    names: Sequence[str],
-    reduction: Reduction,
-    *,
-    excluded: Excluded | None = None,
-    map_partitions: Partitioner | None = None,
-) -> Grouped | None:
-    """Every row of the files grouped by the named columns; None where there is no row.
+    def join(self, parts: Sequence[Grouped]) -> Grouped:
+        return merge(parts)
 
-    `map_partitions(function, partitions)` calls a picklable function on each list of files, anywhere, and
-    gives the results back in order; threads of this process by default. The result is the same bit for bit.
-    """
-    run = map_partitions or in_threads
-    merged: list[Grouped] = []
-    waiting, limit = 0, _MERGE_AT
-    for parts in run(FileReduction(tuple(names), reduction, excluded), partitions(files)):
-        merged.extend(parts)
-        waiting += sum(len(part) for part in parts)
-        if waiting > limit:
-            merged = [merge(merged)]
-            waiting, limit = len(merged[0]), len(merged[0]) + _MERGE_AT
-    return merge(merged) if merged else None
-
-
-def partitions(files: Sequence[RowFile], at_least: int = 8 << 20) -> list[list[RowFile]]:
-    """Files in consecutive lists of at least 8 MB, or 64 files, each."""
-    lists: list[list[RowFile]] = []
-    filled = at_least
-    for file in files:
-        if filled >= at_least or len(lists[-1]) >= 64:
-            lists.append([])
-            filled = 0
-        lists[-1].append(file)
-        filled += file.size_bytes
-    return lists
-
-
-def in_threads(function: Work, parts: list[list[RowFile]]) -> Iterator[list[Grouped]]:
-    """The results of a function over partitions, in order, computed by threads of this process."""
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
-        yield from pool.map(function, parts)
+    def size(self, part: Grouped) -> int:
+        return len(part)

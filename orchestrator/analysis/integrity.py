@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from orchestrator.analysis.blocks import Block, Coded, Wanted
 from orchestrator.analysis.cells import ARM_KEYS
 from orchestrator.analysis.fingerprints import Fingerprints, read_fingerprints
-from orchestrator.analysis.grouping import Grouped, Partitioner, Sums, group_rows
+from orchestrator.analysis.grouping import Grouped, GroupedBy, Sums
 from orchestrator.analysis.rows import RowFile
+from orchestrator.analysis.scanning import Partitioner
 
 PROFILE_KEYS = (
     *ARM_KEYS,
@@ -52,13 +53,13 @@ class RowCheck:
     data_hash: str
 
 
-def check_rows(files: Sequence[RowFile]) -> RowCheck:
+def check_rows(files: Sequence[RowFile], *, map_partitions: Partitioner | None = None) -> RowCheck:
     """Look at every row's identity and times, in one pass.
 
     Of rows with the same trial and attempt the first is kept; of several final attempts of one trial (a
     cancelled trial taken up again) the last is kept. Attempts that are not final are kept: they cost money.
     """
-    prints = read_fingerprints(files)
+    prints = read_fingerprints(files, map_partitions)
     excluded: list[NDArray[np.int64]] = []
     findings = list(_duplicates(prints, excluded))
     findings += _superseded(prints, excluded)
@@ -131,8 +132,7 @@ def _gaps(prints: Fingerprints) -> Iterator[Finding]:
 
 
 def _clocks(prints: Fingerprints) -> Iterator[Finding]:
-    backwards = np.flatnonzero(prints.finished < prints.started)
-    wrong_day = np.flatnonzero(np.floor(prints.started / 86_400e6) != prints.day)
+    backwards, wrong_day = np.flatnonzero(prints.backwards), np.flatnonzero(prints.wrong_day)
     for index, kind, what in (
         (backwards, "finished before started", "a clock was set back, so their durations mean nothing"),
         (
@@ -159,14 +159,8 @@ class RowCount:
         return {"rows": np.bincount(code, minlength=size), "trials": final}
 
 
-def read_profiles(files: Sequence[RowFile], *, map_partitions: Partitioner | None = None) -> Grouped | None:
-    """Rows counted by everything that should be one value for each arm: digests, graders, policies, versions."""
-    return group_rows(files, PROFILE_KEYS, RowCount(), map_partitions=map_partitions)
-
-
-def read_task_digests(files: Sequence[RowFile], *, map_partitions: Partitioner | None = None) -> Grouped | None:
-    """Rows counted by task and its digest."""
-    return group_rows(files, ("suite", "task", "task_digest"), RowCount(), map_partitions=map_partitions)
+PROFILES = GroupedBy(PROFILE_KEYS, RowCount())
+TASK_DIGESTS = GroupedBy(("suite", "task", "task_digest"), RowCount())
 
 
 def check_profiles(profiles: Grouped, digests: Grouped) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """A model judge against the tests: the four counts of each arm and judge version, and what follows from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.analysis.arms import number
-from orchestrator.analysis.blocks import Block, Excluded, Wanted
+from orchestrator.analysis.blocks import Block, Wanted
 from orchestrator.analysis.cells import ARM_KEYS, checked_statuses
 from orchestrator.analysis.context import Settings
 from orchestrator.analysis.estimand import Estimand, undefined
-from orchestrator.analysis.grouping import Grouped, Partitioner, Sums, group_rows
-from orchestrator.analysis.rows import RowFile
+from orchestrator.analysis.grouping import Grouped, GroupedBy, Sums
 from orchestrator.analysis.tables import ArmName, JudgeRow
 from orchestrator.core.status import Status
 from orchestrator.stats.intervals import korn_graubard
@@ -50,13 +49,11 @@ class JudgeReduction:
         return {name: np.bincount(code[trial & mask], minlength=size) for name, mask in masks.items()}
 
 
-def read_judgements(
-    files: Sequence[RowFile], *, excluded: Excluded | None = None, map_partitions: Partitioner | None = None
-) -> Grouped | None:
-    """Counts of agreement by task; None where nothing was judged."""
-    found = group_rows(files, JUDGE_KEYS, JudgeReduction(), excluded=excluded, map_partitions=map_partitions)
-    if found is None:
-        return None
+JUDGEMENTS = GroupedBy(JUDGE_KEYS, JudgeReduction())
+
+
+def judged_trials(found: Grouped) -> Grouped | None:
+    """The counts of agreement by task of what a judge graded; None where nothing was judged."""
     found = found.where(found.keys["judge_version"].mask(lambda value: value is not None))
     return found if len(found) else None
 

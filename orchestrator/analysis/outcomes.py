@@ -1,17 +1,16 @@
 """Outcomes by repeat: the runs of an arm, their scores and the test of how they differ."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.analysis.blocks import Block, Excluded, Wanted
+from orchestrator.analysis.blocks import Block, Wanted
 from orchestrator.analysis.cells import ARM_KEYS, checked_statuses
 from orchestrator.analysis.context import Floats, Settings
-from orchestrator.analysis.grouping import Grouped, Partitioner, Sums, group_rows
-from orchestrator.analysis.rows import RowFile
+from orchestrator.analysis.grouping import Grouped, GroupedBy, Sums
 from orchestrator.analysis.tables import ArmName, RunRow, RunSummaryRow
 from orchestrator.core.status import ScoringRule, Status
 from orchestrator.stats.runs import RunToRun, run_to_run
@@ -37,15 +36,9 @@ class RunReduction:
         return {"n": np.bincount(code[counts], minlength=size), "c": np.bincount(code[passed], minlength=size)}
 
 
-def read_runs(
-    files: Sequence[RowFile],
-    rule: ScoringRule,
-    *,
-    excluded: Excluded | None = None,
-    map_partitions: Partitioner | None = None,
-) -> Grouped | None:
-    """Trials of all runs: 1 row per trial, so memory grows with trials, not with attempts or columns."""
-    return group_rows(files, RUN_KEYS, RunReduction(rule), excluded=excluded, map_partitions=map_partitions)
+def runs_gathering(rule: ScoringRule) -> GroupedBy:
+    """Trials of all runs: 1 entry per trial, so memory grows with trials, not with attempts or columns."""
+    return GroupedBy(RUN_KEYS, RunReduction(rule))
 
 
 def run_rows(runs: Grouped) -> Iterator[RunRow]:

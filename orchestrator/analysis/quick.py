@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.analysis.cells import ARM_KEYS, passes, planned, read_cells, trials
+from orchestrator.analysis.cells import ARM_KEYS, CELLS, passes, planned, some_cells, trials
 from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.rows import RowsError, row_files
-from orchestrator.analysis.usage import Spread, read_usage
+from orchestrator.analysis.scanning import gather
+from orchestrator.analysis.usage import Spread, UsageOf, spreads
 from orchestrator.core.status import ScoringRule
 from orchestrator.stats.passk import pass_at_k, pass_hat_k
 
@@ -45,12 +46,13 @@ class QuickRow:
 def quick_table(root: str, sweep: str | None = None) -> list[QuickRow]:
     """One row for each arm of a sweep (or of everything under the root). Raises RowsError for no rows."""
     files = row_files([root], sweep=sweep)
-    cells = read_cells(files)
+    cells, lists = gather(files, [CELLS, UsageOf(sweep)])
+    cells = some_cells(cells)
     if sweep is not None:
         cells = cells.where(cells.keys["sweep"].mask(lambda value: value == sweep))
     if not len(cells):
         raise RowsError(f"Sweep {sweep} was asked for, but {root} holds no row of it: run it first.")
-    usage = read_usage(files, sweep=sweep)
+    usage = spreads(lists)
     return [_row(arm, part, usage[arm]) for arm, part in cells.groups(ARM_KEYS)]
 
 

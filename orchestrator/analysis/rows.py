@@ -81,11 +81,17 @@ def partition_keys(path: str) -> tuple[tuple[str, str], ...]:
 
 
 class Layout:
-    """Where each column stands in a file; found once for files that are laid out alike."""
+    """Where each column stands in a file, found once for files that are laid out alike; and the roots that are open."""
 
     def __init__(self) -> None:
         self._schema: pq.ParquetSchema | None = None
         self._leaves: dict[str, int] = {}
+        self._roots: dict[str, Root] = {}
+
+    def root(self, location: str) -> Root:
+        if location not in self._roots:
+            self._roots[location] = Root(location)
+        return self._roots[location]
 
     def leaves(self, schema: pq.ParquetSchema) -> dict[str, int]:
         if self._schema is None or not schema.equals(self._schema):
@@ -107,7 +113,8 @@ def read_chunks(file: RowFile, columns: Sequence[str], layout: Layout | None = N
     known: dict[str, object] = {
         name: date.fromisoformat(value) if name == "day" else value for name, value in file.keys if name in columns
     }
-    root = Root(file.root)
+    layout = layout or Layout()
+    root = layout.root(file.root)
     encoded = [name for name in columns if name in _STRINGS - _UNIQUE and name not in known]
     try:
         with _open(root, file.path, encoded) as parquet:
@@ -132,14 +139,14 @@ def _open(root: Root, path: str, encoded: Sequence[str]) -> pq.ParquetFile:
 
 
 def _row_groups(
-    file: RowFile, parquet: pq.ParquetFile, columns: Sequence[str], known: dict[str, object], layout: Layout | None
+    file: RowFile, parquet: pq.ParquetFile, columns: Sequence[str], known: dict[str, object], layout: Layout
 ) -> Iterator[Chunk]:
     stated = (parquet.metadata.metadata or {}).get(b"passhat.schema_version")
     if stated is not None and int(stated) > SCHEMA_VERSION:
         raise RowsError(
             f"{file.path} has schema version {int(stated)}, this passhat reads up to {SCHEMA_VERSION}: upgrade passhat."
         )
-    leaves = (layout or Layout()).leaves(parquet.schema)
+    leaves = layout.leaves(parquet.schema)
     first = 0
     for index in range(parquet.metadata.num_row_groups):
         group = parquet.metadata.row_group(index)

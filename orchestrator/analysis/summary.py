@@ -4,12 +4,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.analysis.arms import arm_rows, curve_rows, resample, task_rows, variance_rows
-from orchestrator.analysis.cells import read_cells
+from orchestrator.analysis.cells import CELLS, some_cells
 from orchestrator.analysis.completeness import check_cells
 from orchestrator.analysis.conditions import day_rows, resource_rows
 from orchestrator.analysis.context import Policies, Settings, SuiteCells
@@ -18,31 +19,36 @@ from orchestrator.analysis.drifting import drift_rows
 from orchestrator.analysis.factors import factor_rows
 from orchestrator.analysis.families import adjusted
 from orchestrator.analysis.floors import floor_rows, oracle_floors
-from orchestrator.analysis.grouping import Grouped, Partitioner
-from orchestrator.analysis.integrity import (
-    Finding,
-    RowCheck,
-    check_profiles,
-    check_rows,
-    read_profiles,
-    read_task_digests,
-)
+from orchestrator.analysis.grouping import Grouped
+from orchestrator.analysis.integrity import PROFILES, TASK_DIGESTS, Finding, RowCheck, check_profiles, check_rows
 from orchestrator.analysis.judge_effects import judge_effects
-from orchestrator.analysis.judging import judge_rows, read_judgements
-from orchestrator.analysis.outcomes import read_runs, run_rows, run_summary_rows
+from orchestrator.analysis.judging import JUDGEMENTS, judge_rows, judged_trials
+from orchestrator.analysis.outcomes import run_rows, run_summary_rows, runs_gathering
 from orchestrator.analysis.pairs import compared_pairs
 from orchestrator.analysis.quick import QuickRow, quick_table
 from orchestrator.analysis.ranking import rank_rows
 from orchestrator.analysis.resource_effects import resource_effects
 from orchestrator.analysis.rows import RowFile, RowsError, row_files
+from orchestrator.analysis.scanning import Gathering, Partitioner, gather
 from orchestrator.analysis.select import Selection, parse_selection
 from orchestrator.analysis.tables import TABLES, CostRow, Provenance, Summary
-from orchestrator.analysis.usage import Spread, read_usage
+from orchestrator.analysis.usage import Spread, UsageOf, spreads
 from orchestrator.core.columns import SCHEMA_VERSION
+from orchestrator.core.status import ScoringRule
 
 __all__ = ["Loaded", "QuickRow", "aggregate", "load_cells", "quick_table", "summarise"]
 
 Usage = dict[tuple[object, ...], dict[str, Spread]]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a whole summary needs besides cells: trials by run under a scoring rule, judgements, and usage by arm."""
+
+    rule: ScoringRule
+    runs: Grouped
+    judged: Grouped | None
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,7 @@ class Loaded:
     check: RowCheck
     findings: tuple[Finding, ...]
     selection: Selection = field(default=Selection(()))
+    details: "Details | None" = None
 
     @property
     def policies(self) -> Policies:
@@ -63,24 +70,40 @@ class Loaded:
 
 
 def load_cells(
-    roots: Sequence[str], *, selection: Selection | None = None, map_partitions: Partitioner | None = None
+    roots: Sequence[str],
+    *,
+    selection: Selection | None = None,
+    map_partitions: Partitioner | None = None,
+    rule: ScoringRule | None = None,
 ) -> Loaded:
     """Check all rows, leave out what must be left out, and reduce the rest to cells.
 
+    With a `rule`, the details of a whole summary are read in the same pass.
     Raises RowsError where there is no row, or none is selected.
     """
     files = row_files(roots)
-    check = check_rows(files)
-    cells = read_cells(files, excluded=check.excluded, map_partitions=map_partitions)
-    profiles = read_profiles(files, map_partitions=map_partitions)
-    digests = read_task_digests(files, map_partitions=map_partitions)
-    assert profiles is not None
-    assert digests is not None
+    check = check_rows(files, map_partitions=map_partitions)
+    wanted = [CELLS, PROFILES, TASK_DIGESTS, *(_details(rule) if rule is not None else ())]
+    cells, profiles, digests, *rest = gather(files, wanted, excluded=check.excluded, map_partitions=map_partitions)
+    cells = some_cells(cells)
     findings = [*check.findings, *check_profiles(profiles, digests)]
     chosen = selection or Selection(())
     cells = chosen.apply(cells) if chosen.conditions else cells
     findings += check_cells(cells, roots)
-    return Loaded(tuple(roots), tuple(files), cells, profiles, check, tuple(findings), chosen)
+    details = None if rule is None else _selected(rule, rest, chosen)
+    return Loaded(tuple(roots), tuple(files), cells, profiles, check, tuple(findings), chosen, details)
+
+
+def _details(rule: ScoringRule) -> tuple[Gathering, ...]:
+    return (runs_gathering(rule), JUDGEMENTS, UsageOf())
+
+
+def _selected(rule: ScoringRule, found: Sequence[Any], selection: Selection) -> Details:
+    runs, judged, usage = found
+    judged = judged_trials(judged)
+    if judged is not None:
+        judged = judged.where(_same_fields(selection, judged))
+    return Details(rule, runs.where(_same_fields(selection, runs)), judged, spreads(usage))
 
 
 def aggregate(
@@ -94,22 +117,22 @@ def aggregate(
 
     Raises RowsError, in one sentence, where nothing can be said.
     """
-    loaded = load_cells(roots, selection=parse_selection(selection), map_partitions=map_partitions)
-    return summarise(loaded, settings or Settings(), map_partitions=map_partitions)
+    chosen = settings or Settings()
+    loaded = load_cells(roots, selection=parse_selection(selection), map_partitions=map_partitions, rule=chosen.rule)
+    return summarise(loaded, chosen, map_partitions=map_partitions)
 
 
 def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner | None = None) -> Summary:
-    """All tables of loaded cells."""
-    excluded = loaded.check.excluded
-    usage: Usage = read_usage(loaded.files, excluded=excluded)
-    runs = read_runs(loaded.files, settings.rule, excluded=excluded, map_partitions=map_partitions)
-    judged = read_judgements(loaded.files, excluded=excluded, map_partitions=map_partitions)
-    assert runs is not None
-    if judged is not None:
-        judged = judged.where(_same_fields(loaded.selection, judged))
-    runs = runs.where(_same_fields(loaded.selection, runs))
+    """All tables of loaded cells; details that were not loaded under this scoring rule are read."""
+    details = loaded.details
+    if details is None or details.rule is not settings.rule:
+        found = gather(
+            loaded.files, _details(settings.rule), excluded=loaded.check.excluded, map_partitions=map_partitions
+        )
+        details = _selected(settings.rule, found, loaded.selection)
+    runs, judged = details.runs, details.judged
     summary = Summary(_provenance(loaded, settings))
-    for part in _suites(loaded, settings, usage):
+    for part in _suites(loaded, settings, details.usage):
         summary = _joined(summary, part)
     summary = replace(
         summary,

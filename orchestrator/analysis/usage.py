@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.analysis.blocks import Excluded, Wanted, read_blocks
+from orchestrator.analysis.blocks import Block, Wanted
 from orchestrator.analysis.cells import ARM_KEYS
-from orchestrator.analysis.grouping import partitions
-from orchestrator.analysis.rows import RowFile
 
 QUANTITIES = ("total_s", "turns", "tokens")
 _COLUMNS = ("total_s", "turns", "tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_written")
@@ -24,29 +22,51 @@ class Spread:
     p90: float | None
 
 
-def read_usage(
-    files: Sequence[RowFile], *, sweep: str | None = None, excluded: Excluded | None = None
-) -> dict[tuple[object, ...], dict[str, Spread]]:
-    """Spreads by arm (suite, agent, resources, lane) and quantity. Memory: 12 bytes for each final attempt."""
-    keys = (*ARM_KEYS, "sweep")
-    found: dict[tuple[object, ...], dict[str, list[NDArray[np.float32]]]] = {}
-    for part in partitions(files):
-        for block in read_blocks(part, Wanted(keys, _COLUMNS, ("final",)), excluded):
-            mask = block.flags["final"]
-            if sweep is not None:
-                mask = mask & block.coded["sweep"].mask(lambda value: value == sweep)
-            code = np.zeros(block.rows, dtype=np.int64)
-            for name in ARM_KEYS:
-                code = code * len(block.coded[name].values) + block.coded[name].codes
-            values = _values(block.numbers)
-            for one in np.unique(code[mask]):
-                rows = np.flatnonzero(mask & (code == one))
-                arm = tuple(block.coded[name].values[block.coded[name].codes[rows[0]]] for name in ARM_KEYS)
-                lists = found.setdefault(arm, {name: [] for name in QUANTITIES})
+Lists = dict[tuple[object, ...], dict[str, list[NDArray[np.float32]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageOf:
+    """Gathers the quantities of final attempts by arm (suite, agent, resources, lane). 12 bytes for each attempt."""
+
+    sweep: str | None = None
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted((*ARM_KEYS, "sweep"), _COLUMNS, ("final",))
+
+    def take(self, block: Block) -> Lists:
+        mask = block.flags["final"]
+        if self.sweep is not None:
+            mask = mask & block.coded["sweep"].mask(lambda value: value == self.sweep)
+        code = np.zeros(block.rows, dtype=np.int64)
+        for name in ARM_KEYS:
+            code = code * len(block.coded[name].values) + block.coded[name].codes
+        values = _values(block.numbers)
+        found: Lists = {}
+        for one in np.unique(code[mask]):
+            rows = np.flatnonzero(mask & (code == one))
+            arm = tuple(block.coded[name].values[block.coded[name].codes[rows[0]]] for name in ARM_KEYS)
+            found[arm] = {name: [values[name][rows].astype(np.float32)] for name in QUANTITIES}
+        return found
+
+    def join(self, parts: Sequence[Lists]) -> Lists:
+        joined: Lists = {}
+        for part in parts:
+            for arm, lists in part.items():
+                mine = joined.setdefault(arm, {name: [] for name in QUANTITIES})
                 for name in QUANTITIES:
-                    lists[name].append(values[name][rows].astype(np.float32))
+                    mine[name] += lists[name]
+        return joined
+
+    def size(self, part: Lists) -> int:
+        return 0
+
+
+def spreads(lists: Lists) -> dict[tuple[object, ...], dict[str, Spread]]:
+    """Medians and 90th percentiles by arm and quantity."""
     return {
-        arm: {name: _spread(parts) for name, parts in lists.items()} for arm, lists in sorted(found.items(), key=str)
+        arm: {name: _spread(parts) for name, parts in found.items()} for arm, found in sorted(lists.items(), key=str)
     }
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtri, fdtrc
-from scipy.stats import f as f_dist
+from scipy.special import chdtri, fdtrc, fdtri
 
 from orchestrator.stats.grid import about_grid, grid
 from orchestrator.stats.intervals import t_quantile
@@ -179,7 +178,7 @@ def _difference(name: str, a: tuple[float, int], b: tuple[float, int], divisor: 
     (x, m), (y, n), tail = a, b, alpha / 2
     g1, h1 = 1 - m / _chi2(1 - tail, m), m / _chi2(tail, m) - 1
     g2, h2 = 1 - n / _chi2(1 - tail, n), n / _chi2(tail, n) - 1
-    f_high, f_low = float(f_dist.ppf(1 - tail, m, n)), float(f_dist.ppf(tail, m, n))
+    f_high, f_low = float(fdtri(m, n, 1 - tail)), float(fdtri(m, n, tail))
     cross_low = ((f_high - 1) ** 2 - (g1 * f_high) ** 2 - h2**2) / f_high
     cross_high = ((1 - f_low) ** 2 - (h1 * f_low) ** 2 - g2**2) / f_low
     below = max(0.0, (g1 * x) ** 2 + (h2 * y) ** 2 + cross_low * x * y) ** 0.5

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import fisher_exact
 
 from orchestrator.stats.equivalence import Equivalence, tost
 from orchestrator.stats.intervals import korn_graubard, mean_interval
@@ -223,6 +222,9 @@ def changing_tasks(
     >>> [task.task for task in changing_tasks([[10, 10, 10]] * 2, [[0, 5, 5], [10, 6, 5]])]
     [0]
     """
+    # Here and not above, because scipy.stats takes half a second to import and nothing else needs it.
+    from scipy.stats import fisher_exact
+
     trials, passes = _settings(n, c)
     (na, a), (nb, b) = ((trials[s], passes[s]) for s in (first, second))
     p = [float(fisher_exact(np.array([[w, m - w], [x, k - x]]))[1]) for w, m, x, k in zip(a, na, b, nb, strict=True)]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.stats import binomtest
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr
 
 from orchestrator.stats.sample import TASKS_LIKE_THESE, Estimand, Floats, describe, groups, numbers, whole
 
@@ -91,7 +91,7 @@ def sign_test(wins: int, losses: int) -> float | None:
     (0.0414, None)
     """
     won, lost = (int(v) for v in whole([wins, losses], "wins and losses"))
-    return float(binomtest(won, won + lost, 0.5).pvalue) if won + lost else None
+    return min(1.0, 2 * float(bdtr(min(won, lost), won + lost, 0.5))) if won + lost else None
 
 
 def sign_blocks(units: int, flips: int, rng: np.random.Generator) -> Iterator[Floats]:
@@ -100,11 +100,28 @@ def sign_blocks(units: int, flips: int, rng: np.random.Generator) -> Iterator[Fl
     >>> [block.shape for block in sign_blocks(3, 5, np.random.default_rng(0))]
     [(5, 3)]
     """
+    for packed in _packed_signs(units, flips, rng):
+        yield 1.0 - 2.0 * np.unpackbits(packed, axis=1, count=units).astype(np.float64)
+
+
+def _packed_signs(units: int, flips: int, rng: np.random.Generator) -> Iterator[NDArray[np.uint8]]:
+    """Random signs as bits, 1 for minus, eight units to a byte."""
     rows = max(1, _BLOCK // max(units, 1))
     for start in range(0, flips, rows):
         size = min(rows, flips - start)
-        bits = np.unpackbits(rng.integers(0, 256, (size, (units + 7) // 8), dtype=np.uint8), axis=1, count=units)
-        yield 1.0 - 2.0 * bits.astype(np.float64)
+        yield rng.integers(0, 256, (size, (units + 7) // 8), dtype=np.uint8)
+
+
+def _flipped_sums(sums: Floats, flips: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """The sum under random signs, as `sign_blocks` @ sums, in blocks. Each byte of signs looks up the sum of its eight
+    units, which is 10 times faster than unpacking and multiplying."""
+    padded = np.zeros((-(-sums.size // 8), 8))
+    padded.ravel()[: sums.size] = sums
+    signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    table = (padded @ signs.T).ravel()
+    first = 256 * np.arange(len(padded))
+    for packed in _packed_signs(sums.size, flips, rng):
+        yield table[packed + first].sum(axis=1)
 
 
 def all_sums(sums: Floats) -> Floats:
@@ -129,7 +146,7 @@ def _exact(sums: Floats, alternative: Alternative) -> tuple[int, int]:
 def _monte_carlo(sums: Floats, alternative: Alternative, flips: int, rng: np.random.Generator) -> tuple[int, int]:
     if flips < 1:
         raise ValueError("A Monte Carlo test needs at least one flip.")
-    return sum(_extreme(signs @ sums, sums, alternative) for signs in sign_blocks(sums.size, flips, rng)), flips
+    return sum(_extreme(found, sums, alternative) for found in _flipped_sums(sums, flips, rng)), flips
 
 
 def _extreme(found: Floats, sums: Floats, alternative: Alternative) -> int:
