@@ -180,7 +180,7 @@ def task_rows(suite: SuiteCells) -> Iterator[TaskRow]:
     names = [f"trials_{status}" for status in STATUSES]
     clusters = suite.clusters if suite.clusters is not None else np.array([None] * len(suite.tasks))
     for arm, name in enumerate(suite.arms):
-        by_task = suite.cells[arm].regroup(["task"])
+        by_task = suite.by_task[arm]
         counts = {
             status: by_task.measure(n).tolist()
             for status, n in zip(STATUSES, names, strict=True)

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from orchestrator.analysis.rows import Chunk, Layout, RowFile, read_chunks
@@ -17,13 +17,14 @@ Excluded = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column as integer codes into its distinct values; None stands for null."""
+    """A column as integer codes into its distinct values; None stands for null. ordered: values are sorted."""
 
     values: tuple[object, ...]
     codes: NDArray[np.int32]
+    ordered: bool = False
 
     def take(self, index: NDArray[np.int64]) -> "Coded":
-        return Coded(self.values, self.codes[index])
+        return Coded(self.values, self.codes[index], self.ordered)
 
     def decode(self) -> list[object]:
         return [self.values[code] for code in self.codes.tolist()]
@@ -134,15 +135,16 @@ def _from_arrow(column: pa.ChunkedArray) -> Coded:
     if pa.types.is_null(column.type) or column.null_count == len(column):
         return Coded((None,), np.zeros(len(column), dtype=np.int32))
     if pa.types.is_integer(column.type) and not column.null_count:
-        return _integers(column.to_numpy())
+        return _integers(plain(column)[0].astype(np.int64, copy=False))
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     array = encoded.unify_dictionaries().combine_chunks()
     values = array.dictionary.to_pylist()
-    indices = array.indices
-    if indices.null_count:
-        indices = pc.fill_null(indices, len(values))
+    codes, there = plain(array.indices)
+    codes = codes.astype(np.int32, copy=False)
+    if there is not None:
+        codes = np.where(there, codes, np.int32(len(values)))
         values.append(None)
-    return Coded(tuple(values), indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False))
+    return Coded(tuple(values), codes)
 
 
 def _integers(values: NDArray[np.int64]) -> Coded:
@@ -162,26 +164,54 @@ def _number(chunk: Chunk, name: str) -> NDArray[np.float64]:
     column = chunk.table.column(name)
     if column.null_count == len(column):
         return np.full(len(column), np.nan)
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    return np.array(column.to_numpy(), dtype=np.float64)
+    values, there = plain(column)
+    found = values.astype(np.float64)
+    if there is not None:
+        found[~there] = np.nan
+    return found
 
 
 def _flag(chunk: Chunk, name: str) -> NDArray[np.bool_]:
     if name in chunk.constants:
         return np.full(chunk.rows, bool(chunk.constants[name]))
-    return np.asarray(pc.fill_null(chunk.table.column(name), False).to_numpy(), dtype=bool)
+    column = chunk.table.column(name)
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), dtype=bool)
+    values, there = plain(column)
+    return values if there is None else values & there
+
+
+def plain(column: pa.ChunkedArray | pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """The values of a column of numbers, times, dates or flags, and which of them are there, None where all are.
+
+    Times and dates are whole numbers since 1970 in their own unit. Straight from the buffers: `to_numpy` imports
+    pandas wherever it is installed, which takes longer than reading a million rows.
+    """
+    array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    kind = array.type
+    rows = slice(array.offset, array.offset + len(array))
+    validity, data = array.buffers()
+    there = None if not array.null_count else _bits(validity)[rows]
+    if pa.types.is_boolean(kind):
+        return _bits(data)[rows], there
+    letter = "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
+    return np.frombuffer(data, dtype=f"{letter}{kind.bit_width // 8}")[rows], there
+
+
+def _bits(buffer: pa.Buffer) -> NDArray[np.bool_]:
+    return np.unpackbits(np.frombuffer(buffer, dtype=np.uint8), bitorder="little").view(np.bool_)
 
 
 def unite(columns: Sequence[Coded]) -> Coded:
     """Several coded columns as one whose values are sorted, so that codes sort like values."""
-    if len({column.values for column in columns}) == 1 and len(columns[0].values) == 1:
-        return Coded(columns[0].values, np.concatenate([column.codes for column in columns]))
+    first = columns[0]
+    if (first.ordered or len(first.values) == 1) and all(column.values == first.values for column in columns):
+        return Coded(first.values, np.concatenate([column.codes for column in columns]), True)
     values = sorted({value for column in columns for value in column.values}, key=sortable)
     place = {value: index for index, value in enumerate(values)}
     tables = [np.array([place[value] for value in column.values], dtype=np.int32) for column in columns]
     codes = [table[column.codes] for table, column in zip(tables, columns, strict=True)]
-    return Coded(tuple(values), np.concatenate(codes) if codes else np.zeros(0, dtype=np.int32))
+    return Coded(tuple(values), np.concatenate(codes) if codes else np.zeros(0, dtype=np.int32), True)
 
 
 def sortable(value: object) -> tuple[bool, object]:

@@ -18,7 +18,7 @@ from orchestrator.stats.intervals import korn_graubard, mean_interval
 def resource_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Iterator[ResourceRow]:
     """For each arm: the score under all three scoring rules with bounds, infrastructure failures and OOM kills."""
     for column, arm in enumerate(suite.arms):
-        by_task = suite.cells[column].regroup(["task"])
+        by_task = suite.by_task[column]
         every = planned(by_task)
         whole = int(every.sum())
         won = passes(by_task)

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,13 +59,19 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class SuiteCells:
-    """One suite: tasks in order, clusters, and for each arm what was counted. Matrices are [task, arm]."""
+    """One suite: tasks in order, clusters, and for each arm what was counted. Matrices are [task, arm].
+
+    cells: of each arm. by_task: the same summed over everything but the task. about: of each arm, what all its
+    estimands share.
+    """
 
     suite: str
     tasks: tuple[str, ...]
     clusters: NDArray[np.str_] | None
     arms: tuple[ArmName, ...]
     cells: tuple[Grouped, ...]
+    by_task: tuple[Grouped, ...]
+    about: tuple[Estimand, ...]
     n: Whole
     c: Whole
     score: Floats
@@ -81,8 +87,8 @@ class SuiteCells:
         shape = (len(tasks), len(parts))
         n, c = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
         score, square, cost = (np.zeros(shape) for _ in range(3))
-        for column, (_, part) in enumerate(parts):
-            by_task = part.regroup(["task"])
+        sums = tuple(part.regroup(["task"]) for _, part in parts)
+        for column, by_task in enumerate(sums):
             rows = np.array([place[str(task)] for task in by_task.keys["task"].decode()])
             n[rows, column], c[rows, column] = trials(by_task, rule), passes(by_task)
             score[rows, column] = by_task.measure("score_sum")
@@ -90,7 +96,10 @@ class SuiteCells:
             cost[rows, column] = by_task.measure("cost_sum")
         arms = tuple(ArmName(*(str(value) for value in key)) for key, _ in parts)
         members = tuple(part for _, part in parts)
-        return cls(suite, tasks, _clusters(cells, tasks), arms, members, n, c, score, square, cost)
+        about = tuple(
+            _about(arm, part, n[:, at], rule) for at, (arm, part) in enumerate(zip(arms, members, strict=True))
+        )
+        return cls(suite, tasks, _clusters(cells, tasks), arms, members, sums, about, n, c, score, square, cost)
 
     @property
     def graded(self) -> bool:
@@ -130,21 +139,27 @@ def estimand(
     population: str = "tasks like these",
 ) -> Estimand:
     """The estimand of a statistic of one arm over the tasks that have trials."""
-    arm, cells = suite.arms[column], suite.cells[column]
-    n = suite.n[:, column]
+    return replace(
+        suite.about[column], statistic=statistic, k=k, unit=unit or suite.unit, population=population,
+        rule=str(settings.rule), retry_policy=policies.sentence(suite.arms[column]),
+    )  # fmt: skip
+
+
+def _about(arm: ArmName, cells: Grouped, n: Whole, rule: ScoringRule) -> Estimand:
+    """What the estimands of an arm share: its trials per task [task], settings, days and snapshots."""
     n = n[n > 0]
     days = [str(day) for day in cells.keys["day"].present()]
     return Estimand(
-        statistic,
-        k,
+        "",
+        None,
         int(n.min()) if len(n) else 0,
         float(np.median(n)) if len(n) else 0.0,
         int(n.max()) if len(n) else 0,
         len(n),
-        unit or suite.unit,
-        population,
-        str(settings.rule),
-        policies.sentence(arm),
+        "task",
+        "tasks like these",
+        str(rule),
+        "",
         len([value for value in cells.keys["snapshot_id"].present() if value is not None]),
         arm.resources,
         len(days),

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from orchestrator.analysis.blocks import plain
 from orchestrator.analysis.rows import Chunk, Layout, RowFile, read_chunks
 from orchestrator.analysis.scanning import Partitioner, in_threads, partitions
 
@@ -122,9 +123,10 @@ def _whole(chunk: Chunk, name: str) -> NDArray[np.generic]:
             value = value.toordinal() - _EPOCH
         return np.full(chunk.rows, np.nan if value is None else value)
     column = chunk.table.column(name)
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-    return np.asarray(column.to_numpy())
+    if pa.types.is_null(column.type):
+        return np.full(chunk.rows, np.nan)
+    values, there = plain(column)
+    return values if there is None else np.where(there, values.astype(np.float64), np.nan)
 
 
 def hash_strings(array: pa.StringArray | pa.ChunkedArray) -> NDArray[np.uint64]:

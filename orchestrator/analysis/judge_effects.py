@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.analysis.summary import Loaded
 
 Whole = NDArray[np.int64]
+Trials = tuple[Whole, Whole, Whole]
 # Draws of the shuffle test (shuffles x tasks x arms); pairs whose gap is looked at, fewer with many tasks.
 _DRAWS = 4e6
 _PAIRS = 10
@@ -32,22 +33,24 @@ def judge_effects(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iter
     """For each suite and judge version over its arms."""
     for (suite, version), part in judged.groups(["suite", "judge_version"]):
         arms = {ArmName(*(str(value) for value in key)): Verdicts.of(one) for key, one in part.groups(ARM_KEYS)}
-        arms = {arm: found for arm, found in arms.items() if len(found.trials()[0])}
+        places = {task: at for at, task in enumerate(sorted({task for found in arms.values() for task in found.tasks}))}
+        trials = {arm: found.trials(places) for arm, found in arms.items()}
+        arms = {arm: found for arm, found in arms.items() if len(trials[arm][0])}
+        trials = {arm: trials[arm] for arm in arms}
         if len(arms) < 2:
             continue
         about = judged_estimand(part, next(iter(arms)), loaded, settings)
         about = replace(about, resources=", ".join(dict.fromkeys(arm.resources for arm in arms)))
-        yield from _treatment(str(suite), str(version), arms, about, settings)
-        yield from _gaps(str(suite), str(version), arms, about, settings)
+        yield from _treatment(str(suite), str(version), trials, about, settings)
+        yield from _gaps(str(suite), str(version), trials, about, settings)
         yield from _corrected(str(suite), str(version), arms, about, settings)
 
 
 def _treatment(
-    suite: str, version: str, arms: Mapping[ArmName, Verdicts], about: Estimand, settings: Settings
+    suite: str, version: str, arms: Mapping[ArmName, Trials], about: Estimand, settings: Settings
 ) -> Iterator[EffectRow]:
-    trials = [found.trials() for found in arms.values()]
-    judge, tests, task = (np.concatenate([one[at] for one in trials]) for at in range(3))
-    label = np.repeat(np.arange(len(arms)), [len(one[0]) for one in trials])
+    judge, tests, task = (np.concatenate([one[at] for one in arms.values()]) for at in range(3))
+    label = np.repeat(np.arange(len(arms)), [len(one[0]) for one in arms.values()])
     tasks = len(np.unique(task))
     shuffles = int(np.clip(_DRAWS / (tasks * len(arms)), 199, 2_000))
     rng = settings.rng("equal treatment", suite, version)
@@ -71,19 +74,19 @@ def _treatment(
 
 
 def _gaps(
-    suite: str, version: str, arms: Mapping[ArmName, Verdicts], about: Estimand, settings: Settings
+    suite: str, version: str, arms: Mapping[ArmName, Trials], about: Estimand, settings: Settings
 ) -> Iterator[EffectRow]:
     """The best arm by the tests against the next ones: how far the judge moves each gap."""
-    rates = {arm: float(found.trials()[1].mean()) for arm, found in arms.items()}
+    rates = {arm: float(found[1].mean()) for arm, found in arms.items()}
     best, *others = sorted(arms, key=lambda arm: (-rates[arm], arm.label))
-    tasks = max(len(found.tasks) for found in arms.values())
+    tasks = max(len(np.unique(found[2])) for found in arms.values())
     for other in others[: int(np.clip(_PAIRED_TASKS / tasks, 2, _PAIRS))]:
-        shared = set(arms[best].tasks) & set(arms[other].tasks)
+        shared = np.intersect1d(arms[best][2], arms[other][2])
+        if not len(shared):
+            continue
         sides = [_on(arms[arm], shared) for arm in (best, other)]
         judge, tests, task = (np.concatenate([side[at] for side in sides]) for at in range(3))
         side = np.repeat([0, 1], [len(one[0]) for one in sides])
-        if not shared or any(set(np.unique(one[2])) != set(np.unique(task)) for one in sides):
-            continue
         rng = settings.rng("gap seen", suite, version, best.label, other.label)
         found = gap_seen(judge, tests, task, side, rng=rng, level=settings.level)
         moved = found.moved.difference
@@ -99,9 +102,9 @@ def _gaps(
         )  # fmt: skip
 
 
-def _on(found: Verdicts, tasks: set[str]) -> tuple[Whole, Whole, NDArray[np.str_]]:
-    judge, tests, task = found.trials()
-    keep = np.isin(task, sorted(tasks))
+def _on(found: Trials, tasks: Whole) -> Trials:
+    judge, tests, task = found
+    keep = np.isin(task, tasks)
     return judge[keep], tests[keep], task[keep]
 
 

@@ -1,6 +1,6 @@
 """A model judge against the tests: the four counts of each arm and judge version, and what follows from them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from orchestrator.stats.sample import Interval
 if TYPE_CHECKING:
     from orchestrator.analysis.summary import Loaded
 
+Whole = NDArray[np.int64]
 YES = frozenset({"pass", "passed", "yes", "true", "correct", "solved", "1", "c"})
 NO = frozenset({"fail", "failed", "no", "false", "incorrect", "unsolved", "0", "i"})
 JUDGE_KEYS = (*ARM_KEYS, "judge_version", "task", "task_cluster")
@@ -70,16 +71,17 @@ class Verdicts:
 
     @classmethod
     def of(cls, part: Grouped) -> "Verdicts":
-        by = part.regroup(["task"])
+        by = part if set(part.keys) == {"task"} else part.regroup(["task"])
         kinds = [by.measure(name).astype(np.int64) for name in ("both", "judge_only", "tests_only", "neither")]
         return cls(tuple(str(task) for task in by.keys["task"].decode()), *kinds)
 
-    def trials(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.str_]]:
-        """One entry per trial: the judge's verdict, that of the tests, and the task."""
+    def trials(self, places: Mapping[str, int] | None = None) -> tuple[Whole, Whole, Whole]:
+        """One entry per trial: the judge's verdict, that of the tests, and the task's place here or in `places`."""
         counts = np.stack([self.both, self.judge_only, self.tests_only, self.neither], axis=1)
         flat, size = counts.ravel(), len(self.tasks)
         judge, tests = np.tile([1, 1, 0, 0], size), np.tile([1, 0, 1, 0], size)
-        return np.repeat(judge, flat), np.repeat(tests, flat), np.repeat(np.repeat(np.array(self.tasks), 4), flat)
+        at = np.arange(size) if places is None else np.array([places[task] for task in self.tasks], dtype=np.int64)
+        return np.repeat(judge, flat), np.repeat(tests, flat), np.repeat(np.repeat(at, 4), flat)
 
 
 def judge_rows(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iterator[JudgeRow]:
@@ -89,7 +91,7 @@ def judge_rows(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iterato
     for (*arm, version), part in judged.groups((*ARM_KEYS, "judge_version")):
         name = ArmName(*(str(value) for value in arm))
         units = part.regroup(["task"])
-        judge, tests, task = Verdicts.of(part).trials()
+        judge, tests, task = Verdicts.of(units).trials()
         unread = int(units.measure("unread").sum())
         if not len(judge) and not unread:
             continue
@@ -106,9 +108,7 @@ def judge_rows(judged: Grouped, loaded: "Loaded", settings: Settings) -> Iterato
             yield JudgeRow(name, str(version), unread, "unread verdicts", undefined(why), about)
 
 
-def _quantities(
-    judge: NDArray[np.int64], tests: NDArray[np.int64], task: NDArray[np.str_], level: float
-) -> Iterator[tuple[str, Interval]]:
+def _quantities(judge: Whole, tests: Whole, task: Whole, level: float) -> Iterator[tuple[str, Interval]]:
     found = agreement(judge, tests, task, level=level)
     yield "agreement", found.agreement
     yield "Cohen's kappa", found.kappa
@@ -122,13 +122,12 @@ def _quantities(
 
 def judged_estimand(units: Grouped, arm: ArmName, loaded: "Loaded", settings: Settings) -> Estimand:
     """The estimand of judged trials, whose units are tasks."""
-    units = units.regroup(["task"])
+    units = units if set(units.keys) == {"task"} else units.regroup(["task"])
     each = np.sum([units.measure(kind) for kind in ("both", "judge_only", "tests_only", "neither")], axis=0)
     each = each[each > 0] if each.any() else units.measure("unread")
-    provenance_days = [str(day) for day in loaded.cells.keys["day"].present()]
+    days = loaded.days
     return Estimand(
         "judge against tests", None, int(each.min()), float(np.median(each)), int(each.max()), len(each), "task",
         "tasks like these", str(settings.rule), loaded.policies.sentence(arm),
-        len([s for s in loaded.cells.keys["snapshot_id"].present() if s is not None]), arm.resources,
-        len(provenance_days), provenance_days[0], provenance_days[-1],
+        loaded.snapshots, arm.resources, len(days), days[0], days[-1],
     )  # fmt: skip

@@ -12,7 +12,7 @@ from orchestrator.analysis.context import Settings, SuiteCells
 from orchestrator.analysis.contrasts import Side, Terms, compare_sides
 from orchestrator.analysis.floors import Floors
 from orchestrator.analysis.grouping import Grouped
-from orchestrator.analysis.ranking import joint_p
+from orchestrator.analysis.ranking import Ranking, joint_p
 from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.tables import ArmName, ComparisonRow
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 _FLIPPED_SIGNS = 4e8
 
 
-def compared_pairs(suite: SuiteCells, loaded: "Loaded", settings: Settings, floors: Floors) -> Iterator[ComparisonRow]:
+def compared_pairs(
+    suite: SuiteCells, ranking: Ranking, loaded: "Loaded", settings: Settings, floors: Floors
+) -> Iterator[ComparisonRow]:
     """Differences of the chosen pairs, marked where sides do not match; a pair without a shared task is left out."""
     policies = loaded.policies
     pairs = chosen_pairs(suite, settings)
@@ -33,7 +35,7 @@ def compared_pairs(suite: SuiteCells, loaded: "Loaded", settings: Settings, floo
     used = sorted({arm for pair in pairs for arm in pair})
     sides = {arm: Side.of(suite.arms[arm].label, suite.cells[arm], settings.rule) for arm in used}
     profiles = {arm: profile_of(loaded.profiles, suite.arms[arm]) for arm in used}
-    joint = joint_p(suite, settings)
+    joint = joint_p(suite, ranking)
 
     def rows(pair: tuple[int, int]) -> list[ComparisonRow]:
         first, second = pair

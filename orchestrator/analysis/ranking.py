@@ -1,7 +1,7 @@
 """All pairs of arms at once: ranks with intervals, and the arms that cannot be told apart."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,9 +13,18 @@ from orchestrator.stats.multiple import AllPairs, all_pairs
 _SIGNS = 2e7
 
 
-def rank_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Iterator[RankRow]:
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The comparison of all pairs, the columns of the arms in it, and the tasks it is on."""
+
+    found: AllPairs | None
+    columns: list[int]
+    has: np.ndarray
+
+
+def rank_rows(suite: SuiteCells, ranking: Ranking, policies: Policies, settings: Settings) -> Iterator[RankRow]:
     """pass@1 of every arm on the tasks all arms have, step-down max-T over shared sign flips."""
-    found, columns, has = ranked(suite, settings)
+    found, columns, has = ranking.found, ranking.columns, ranking.has
     if found is None or found.groups is None or found.ranks is None:
         return
     letters = [f"{at + 1}" for at in range(len(found.groups))]
@@ -39,12 +48,12 @@ def rank_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Iter
         )  # fmt: skip
 
 
-def ranked(suite: SuiteCells, settings: Settings) -> tuple[AllPairs | None, list[int], np.ndarray]:
-    """The comparison of all pairs, the arms in it and the tasks it is on."""
+def ranked(suite: SuiteCells, settings: Settings) -> Ranking:
+    """All pairs of the arms that have trials, on the tasks that all of them have."""
     columns = [a for a in range(len(suite.arms)) if suite.n[:, a].any()]
     has = suite.with_trials(columns)
     if len(columns) < 2 or not has.any():
-        return None, columns, has
+        return Ranking(None, columns, has)
     n = suite.n[has][:, columns]
     pairs = len(columns) * (len(columns) - 1) // 2
     flips = int(np.clip(_SIGNS / pairs, 1_999, settings.flips))
@@ -52,15 +61,15 @@ def ranked(suite: SuiteCells, settings: Settings) -> tuple[AllPairs | None, list
         (suite.c[has][:, columns] / n).T, rng=settings.rng("ranks", suite.suite), cluster=suite.cluster_of(has),
         n=n.min(axis=1), level=settings.level, flips=min(flips, settings.flips), statistic="pass@1",
     )  # fmt: skip
-    return found, columns, has
+    return Ranking(found, columns, has)
 
 
-def joint_p(suite: SuiteCells, settings: Settings) -> dict[tuple[ArmName, ArmName], float]:
-    """p of each pair of arms adjusted over all pairs (max-T), both ways round."""
-    found, columns, _ = ranked(suite, settings)
+def joint_p(suite: SuiteCells, ranking: Ranking) -> dict[tuple[ArmName, ArmName], float]:
+    """p of each pair of arms adjusted over all pairs (max-T)."""
+    found = ranking.found
     if found is None or found.pairs is None:
         return {}
-    names = [suite.arms[column] for column in columns]
+    names = [suite.arms[column] for column in ranking.columns]
     return {(names[pair.first], names[pair.second]): pair.p_adjusted for pair in found.pairs}
 
 

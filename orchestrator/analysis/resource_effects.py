@@ -201,7 +201,7 @@ def _strict(suite: SuiteCells, ladder: Ladder) -> tuple[Whole, Whole, Whole]:
     place = {task: at for at, task in enumerate(ladder.tasks)}
     ended = [s for s in STATUSES if s.origin in (Origin.RESOURCES, Origin.INFRASTRUCTURE)]
     for row, column in enumerate(ladder.columns):
-        by = suite.cells[column].regroup(["task"])
+        by = suite.by_task[column]
         at = np.array([place.get(str(task), -1) for task in by.keys["task"].decode()])
         keep = at >= 0
         n[row, at[keep]] = np.sum([by.measure(f"trials_{s}") for s in STATUSES], axis=0)[keep]

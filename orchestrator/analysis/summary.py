@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -26,7 +27,7 @@ from orchestrator.analysis.judging import JUDGEMENTS, judge_rows, judged_trials
 from orchestrator.analysis.outcomes import run_rows, run_summary_rows, runs_gathering
 from orchestrator.analysis.pairs import compared_pairs
 from orchestrator.analysis.quick import QuickRow, quick_table
-from orchestrator.analysis.ranking import rank_rows
+from orchestrator.analysis.ranking import rank_rows, ranked
 from orchestrator.analysis.resource_effects import resource_effects
 from orchestrator.analysis.rows import RowFile, RowsError, row_files
 from orchestrator.analysis.scanning import Gathering, Partitioner, gather
@@ -53,7 +54,10 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What statistics start from: cells, what rows have in common, and what is wrong with them."""
+    """What statistics start from: cells, what rows have in common, and what is wrong with them.
+
+    days, snapshots: dates in the cells, in order, and how many environment snapshots they have.
+    """
 
     roots: tuple[str, ...]
     files: tuple[RowFile, ...]
@@ -61,6 +65,8 @@ class Loaded:
     profiles: Grouped
     check: RowCheck
     findings: tuple[Finding, ...]
+    days: tuple[str, ...]
+    snapshots: int
     selection: Selection = field(default=Selection(()))
     details: "Details | None" = None
 
@@ -91,7 +97,9 @@ def load_cells(
     cells = chosen.apply(cells) if chosen.conditions else cells
     findings += check_cells(cells, roots)
     details = None if rule is None else _selected(rule, rest, chosen)
-    return Loaded(tuple(roots), tuple(files), cells, profiles, check, tuple(findings), chosen, details)
+    days = tuple(str(day) for day in cells.keys["day"].present())
+    snapshots = len([value for value in cells.keys["snapshot_id"].present() if value is not None])
+    return Loaded(tuple(roots), tuple(files), cells, profiles, check, tuple(findings), days, snapshots, chosen, details)
 
 
 def _details(rule: ScoringRule) -> tuple[Gathering, ...]:
@@ -130,25 +138,41 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
             loaded.files, _details(settings.rule), excluded=loaded.check.excluded, map_partitions=map_partitions
         )
         details = _selected(settings.rule, found, loaded.selection)
-    runs, judged = details.runs, details.judged
-    summary = Summary(_provenance(loaded, settings))
-    for part in _suites(loaded, settings, details.usage):
-        summary = _joined(summary, part)
-    summary = replace(
-        summary,
-        runs=tuple(run_rows(runs)),
-        run_summaries=tuple(run_summary_rows(runs, settings)),
-        factors=tuple(factor_rows(runs, settings)),
-        judges=tuple(judge_rows(judged, loaded, settings)) if judged is not None else (),
-        judge_effects=tuple(judge_effects(judged, loaded, settings)) if judged is not None else (),
-        integrity=loaded.findings,
-        comparisons=adjusted(summary.comparisons, settings),
-    )
+    summary = replace(Summary(_provenance(loaded, settings)), integrity=loaded.findings)
+    # Each part has its own random generator, so that none depends on when the others are computed.
+    with ThreadPoolExecutor(3) as pool:
+        others = [pool.submit(part, details, loaded, settings) for part in (_judge_tables, _run_tables)]
+        for part in _suites(loaded, settings, details.usage):
+            summary = _joined(summary, part)
+        for other in others:
+            summary = _joined(summary, other.result())
+    summary = replace(summary, comparisons=adjusted(summary.comparisons, settings))
     if all(row.number.estimate is None for row in summary.arms):
         raise RowsError(
             f"No trial of {', '.join(loaded.roots)} counts under the rule {settings.rule}: no score can be given."
         )
     return summary
+
+
+def _run_tables(details: Details, loaded: Loaded, settings: Settings) -> Summary:
+    runs = details.runs
+    return Summary(
+        _provenance(loaded, settings),
+        runs=tuple(run_rows(runs)),
+        run_summaries=tuple(run_summary_rows(runs, settings)),
+        factors=tuple(factor_rows(runs, settings)),
+    )
+
+
+def _judge_tables(details: Details, loaded: Loaded, settings: Settings) -> Summary:
+    empty, judged = Summary(_provenance(loaded, settings)), details.judged
+    if judged is None:
+        return empty
+    return replace(
+        empty,
+        judges=tuple(judge_rows(judged, loaded, settings)),
+        judge_effects=tuple(judge_effects(judged, loaded, settings)),
+    )
 
 
 def _same_fields(selection: Selection, grouped: Grouped) -> NDArray[np.bool_]:
@@ -162,7 +186,7 @@ def _suites(loaded: Loaded, settings: Settings, usage: Usage) -> Iterator[Summar
         suite = SuiteCells.of(str(name), cells, settings.rule)
         if not suite.n.any():
             continue
-        shared = resample(suite, settings)
+        shared, ranking = resample(suite, settings), ranked(suite, settings)
         costs: tuple[CostRow, ...] = tuple(cost_rows(suite, usage, policies, settings))
         yield Summary(
             _provenance(loaded, settings),
@@ -171,10 +195,10 @@ def _suites(loaded: Loaded, settings: Settings, usage: Usage) -> Iterator[Summar
             tasks=tuple(task_rows(suite)),
             variance=tuple(variance_rows(suite)),
             days=tuple(day_rows(suite, policies, settings)),
-            comparisons=tuple(compared_pairs(suite, loaded, settings, floors)),
+            comparisons=tuple(compared_pairs(suite, ranking, loaded, settings, floors)),
             resources=tuple(resource_rows(suite, policies, settings)),
             costs=costs,
-            ranks=tuple(rank_rows(suite, policies, settings)),
+            ranks=tuple(rank_rows(suite, ranking, policies, settings)),
             resource_effects=(
                 *resource_effects(suite, loaded.profiles, policies, settings),
                 *floor_rows(suite, policies, settings),
@@ -189,7 +213,6 @@ def _joined(first: Summary, second: Summary) -> Summary:
 
 
 def _provenance(loaded: Loaded, settings: Settings) -> Provenance:
-    days = [str(day) for day in loaded.cells.keys["day"].present()]
     told = repr((loaded.check.data_hash, str(loaded.selection), settings, SCHEMA_VERSION, _version()))
     return Provenance(
         hashlib.sha256(told.encode()).hexdigest()[:16],
@@ -202,8 +225,8 @@ def _provenance(loaded: Loaded, settings: Settings) -> Provenance:
         settings.replicates,
         _version(),
         SCHEMA_VERSION,
-        days[0],
-        days[-1],
+        loaded.days[0],
+        loaded.days[-1],
         str(loaded.selection),
     )
 

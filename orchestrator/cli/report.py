@@ -38,10 +38,11 @@ def command(
     from orchestrator.analysis.summary import aggregate
     from orchestrator.cli.printing import scoring_rule
     from orchestrator.report.evidence import evidence_pages
-    from orchestrator.report.page import Look, page, read_theme
+    from orchestrator.report.page import Look, page, read_theme, warm_up
 
     roots = results or ["results"]
     settings = Settings(rule=scoring_rule(rule), seed=seed, baseline=baseline, horizon=horizon)
+    warm_up()
     summary = aggregate(roots, settings, selection=select or ())
     save(summary, roots[0])
     look = Look(title, read_theme(theme) if theme else None, static)

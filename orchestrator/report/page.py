@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from threading import Thread
 
 import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -55,7 +57,8 @@ def figures(summary: Summary) -> list[Figure]:
 def page(summary: Summary, links: Sequence[TaskLink] = (), look: Look | None = None) -> str:
     """The whole HTML file. Everything a suite or an agent named is escaped."""
     chosen = look or Look()
-    drawn = figures(summary)
+    warm_up()
+    drawn, pictures = _drawn(summary, chosen.static)
     environment = Environment(
         loader=PackageLoader("orchestrator.report", "."),
         autoescape=True,
@@ -70,7 +73,7 @@ def page(summary: Summary, links: Sequence[TaskLink] = (), look: Look | None = N
         provenance=asdict(summary.provenance),
         headline=headline(summary),
         figures=drawn,
-        static={f.key: static_svg(f) for f in drawn} if chosen.static else {},
+        static=pictures,
         links=links,
         style=_own("page.css"),
         script=_own("page.js"),
@@ -114,11 +117,44 @@ def _fixed_width(spec: Mapping[str, object]) -> dict[str, object]:
     return {key: 640 if key == "width" and value == "container" else value for key, value in spec.items()}
 
 
-@cache
+def _drawn(summary: Summary, static: bool) -> tuple[list[Figure], dict[str, str]]:
+    """All figures and their pictures; one figure is painted while the next one is being made."""
+    drawn: list[Figure] = []
+    painted: dict[str, Future[str]] = {}
+    with ThreadPoolExecutor(1) as painter:
+        for make in FIGURES:
+            drawn.append(make(summary))
+            if static:
+                painted[drawn[-1].key] = painter.submit(static_svg, drawn[-1])
+    return drawn, {key: picture.result() for key, picture in painted.items()}
+
+
+def warm_up() -> None:
+    """Begin, in the background, what every page needs and takes seconds: call it before aggregating."""
+    _bundle_job()
+
+
 def bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
-    text: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return _bundle_job().result()
+
+
+@cache
+def _bundle_job() -> Future[str]:
+    job: Future[str] = Future()
+    Thread(target=_make_bundle, args=(job,), daemon=True).start()
+    return job
+
+
+def _make_bundle(job: Future[str]) -> None:
+    try:
+        text: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        job.set_result(text.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
+        # The first picture takes long; let nobody wait for it.
+        vl_convert.vegalite_to_svg({"data": {"values": [{}]}, "mark": "point"})
+    except Exception as error:  # noqa: BLE001 - whoever asks for the bundle gets it
+        if not job.done():
+            job.set_exception(error)
 
 
 def _own(name: str) -> str:

@@ -197,17 +197,22 @@ def _max_t(sums: Floats, ends: NDArray[np.int64], flips: int, rng: np.random.Gen
     length[length < 1e-12 * max(1.0, float(np.abs(sums).max()))] = np.inf
     seen = np.abs(gaps.sum(axis=1)) / length - 1e-10
     order = np.argsort(seen, kind="stable")
+    # Pairs from the least to the most extreme, one row each, so that the running maximum goes down whole rows.
+    first, second, length, seen = first[order], second[order], length[order, None], seen[order, None]
     alone, joint = np.zeros(seen.size, dtype=np.int64), np.zeros(seen.size, dtype=np.int64)
     rows = max(1, _CELLS // seen.size)
     for block in sign_blocks(sums.shape[1], flips, rng):
         for start in range(0, len(block), rows):
-            flipped = block[start : start + rows] @ sums.T
-            found = np.abs(flipped[:, second] - flipped[:, first]) / length
-            alone += (found >= seen).sum(axis=0)
-            joint[order] += (np.maximum.accumulate(found[:, order], axis=1) >= seen[order]).sum(axis=0)
-    adjusted = np.empty(seen.size)
-    adjusted[order[::-1]] = np.maximum.accumulate((joint[order[::-1]] + 1) / (flips + 1))
-    return (alone + 1) / (flips + 1), adjusted
+            flipped = sums @ block[start : start + rows].T
+            found = np.abs(flipped[second] - flipped[first])
+            found /= length
+            alone += np.count_nonzero(found >= seen, axis=1)
+            np.maximum.accumulate(found, axis=0, out=found)
+            joint += np.count_nonzero(found >= seen, axis=1)
+    p, adjusted = np.empty(seen.size), np.empty(seen.size)
+    p[order] = (alone + 1) / (flips + 1)
+    adjusted[order[::-1]] = np.maximum.accumulate((joint[::-1] + 1) / (flips + 1))
+    return p, adjusted
 
 
 def _checked(p: ArrayLike) -> Floats:

@@ -7,17 +7,19 @@ and it is refused for that task: the habit of returning 1.0 there has put wrong 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orchestrator.stats.sample import Estimand, Estimate, Floats, counts, describe
+from orchestrator.stats.sample import Estimand, Estimate, Floats, Ints, counts, describe
 
 Statistic = Literal["pass@k", "pass^k"]
 TaskSet = Literal["common", "per k"]
 
 
+@lru_cache(maxsize=1 << 16)
 def subset_ratio(n: int, c: int, k: int) -> float:
     """C(c, k) / C(n, k) for k <= n, as a product of min(k, n-c) ratios: exact to 1e-12 up to n = 10,000.
 
@@ -65,10 +67,10 @@ def task_curve(n: ArrayLike, c: ArrayLike, k_max: int, statistic: Statistic = "p
     if trials.size and k_max > trials.min():
         raise ValueError(f"k = {k_max} exceeds the {trials.min()} trials of a task: it is undefined there.")
     held = passes if _checked_statistic(statistic) == "pass^k" else trials - passes
-    pairs, back = np.unique(np.stack([trials, held], axis=1), axis=0, return_inverse=True)
+    pairs, back = _distinct(trials, held)
     i = np.arange(k_max)
     factors = np.maximum(pairs[:, 1:] - i, 0) / (pairs[:, :1] - i)
-    ratio: Floats = np.cumprod(factors, axis=1, dtype=np.float64)[back.reshape(-1)]
+    ratio: Floats = np.cumprod(factors, axis=1, dtype=np.float64)[back]
     return ratio if statistic == "pass^k" else 1.0 - ratio
 
 
@@ -83,9 +85,16 @@ def task_values(n: ArrayLike, c: ArrayLike, k: int, statistic: Statistic = "pass
     if trials.size and k > trials.min():
         raise ValueError(f"k = {k} exceeds the {trials.min()} trials of a task: it is undefined there.")
     held = passes if _checked_statistic(statistic) == "pass^k" else trials - passes
-    pairs, back = np.unique(np.stack([trials, held], axis=1), axis=0, return_inverse=True)
-    ratio = np.array([subset_ratio(int(a), int(b), k) for a, b in pairs], dtype=np.float64)[back.reshape(-1)]
+    pairs, back = _distinct(trials, held)
+    ratio = np.array([subset_ratio(int(a), int(b), k) for a, b in pairs], dtype=np.float64)[back]
     return ratio if statistic == "pass^k" else 1.0 - ratio
+
+
+def _distinct(n: Ints, c: Ints) -> tuple[Ints, Ints]:
+    """The distinct (n, c), shape [D, 2], and which of them each task has [T]."""
+    width = int(n.max(initial=0)) + 1
+    codes, back = np.unique(n * width + c, return_inverse=True)
+    return np.stack([codes // width, codes % width], axis=1), back.reshape(-1)
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Estimate:

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def measured(what: str, folder: str) -> tuple[float, float, float]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.bench.analysis_bench", what, str(FOLDER / folder)],
         check=True, capture_output=True, text=True,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
     )  # fmt: skip
     seconds, peak, size = json.loads(done.stdout.splitlines()[-1])
     return seconds, peak, size
@@ -108,8 +110,9 @@ def _duckdb(folder: str) -> int:
 
 def _report(folder: str) -> int:
     from orchestrator.analysis.summary import aggregate
-    from orchestrator.report.page import page
+    from orchestrator.report.page import page, warm_up
 
+    warm_up()
     text = page(aggregate([folder]))
     with tempfile.NamedTemporaryFile("w", suffix=".html") as file:
         file.write(text)
