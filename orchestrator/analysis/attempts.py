@@ -35,25 +35,17 @@ def read_attempts(
         rate = row.c / row.n if row.n else 0.0
         spread[row.task] = spread.get(row.task, 0.0) + rate * (1 - rate)
     chosen = sorted(spread, key=lambda task: (-spread[task], task))[:tasks]
-    found: dict[str, list[dict[str, object]]] = {task: [] for task in chosen}
     wanted = pa.array(chosen, pa.string())
-    for table in scan(row_files(roots), COLUMNS):
-        kept = table.filter(pc.is_in(table.column("task"), value_set=wanted))
-        for row in kept.to_pylist():
-            found[str(row["task"])].append(row)
-    for task, rows in found.items():
-        rows.sort(
-            key=lambda row: (
-                row["transcript_uri"] is None,
-                str(row["arm"]),
-                str(row["day"]),
-                row["repeat"],
-                row["attempt"],
-            )
-        )
-        del rows[at_most:]
-        found[task] = rows
-    return {task: rows for task, rows in found.items() if rows}
+    kept = [t.filter(pc.is_in(t.column("task"), value_set=wanted)) for t in scan(row_files(roots), COLUMNS)]
+    rows = pa.concat_tables(kept, promote_options="permissive")
+    order = [("silent", "ascending"), *((name, "ascending") for name in ("arm", "day", "repeat", "attempt"))]
+    rows = rows.append_column("silent", rows.column("transcript_uri").is_null()).sort_by(order)
+    found = {}
+    for task in chosen:
+        mine = rows.filter(pc.equal(rows.column("task"), task)).slice(0, at_most)
+        if mine.num_rows:
+            found[task] = mine.drop_columns(["silent"]).to_pylist()
+    return found
 
 
 def transcript_reader(roots: Sequence[str]) -> Callable[[str], str | None]:

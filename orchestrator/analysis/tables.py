@@ -1,7 +1,6 @@
 """The tables of a summary as typed rows; plain values only, so that anything can print, plot or store them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 
 from orchestrator.analysis.estimand import Estimand, Number
 from orchestrator.analysis.integrity import Finding
@@ -287,52 +286,4 @@ class Summary:
     notes: tuple[str, ...] = field(default=())
 
 
-TABLES: tuple[str, ...] = (
-    "arms",
-    "curves",
-    "tasks",
-    "runs",
-    "run_summaries",
-    "variance",
-    "days",
-    "factors",
-    "comparisons",
-    "resources",
-    "costs",
-    "judges",
-    "ranks",
-    "resource_effects",
-    "drift",
-    "judge_effects",
-    "integrity",
-)
-
-
-def flat(row: object) -> dict[str, object]:
-    """A row as plain columns: an arm's and a number's fields stand by their own names, an estimand's prefixed."""
-    out: dict[str, object] = {}
-    for item in fields(row):  # type: ignore[arg-type]
-        value = getattr(row, item.name)
-        if isinstance(value, ArmName):
-            out |= {"suite": value.suite, "agent": value.agent, "resources": value.resources, "lane": value.lane}
-        elif isinstance(value, Estimand):
-            out |= {f"estimand_{name}": v for name, v in flat(value).items()}
-            out["sentence"] = value.sentence() if "sentence" not in out else out["sentence"]
-        elif isinstance(value, Number):
-            prefix = "" if item.name == "number" else f"{item.name}_"
-            out |= {f"{prefix}{name}": v for name, v in flat(value).items()}
-        elif is_dataclass(value):
-            out |= flat(value)
-        else:
-            out[item.name] = value
-    return out
-
-
-def table(summary: Summary, name: str) -> list[dict[str, object]]:
-    """One table as plain rows."""
-    return [flat(row) for row in getattr(summary, name)]
-
-
-def tables(summary: Summary) -> Mapping[str, list[dict[str, object]]]:
-    """All tables as plain rows."""
-    return {name: table(summary, name) for name in TABLES}
+TABLES: tuple[str, ...] = tuple(item.name for item in fields(Summary) if item.name not in ("provenance", "notes"))

@@ -36,9 +36,9 @@ def command(
     from dataclasses import asdict
 
     from orchestrator.analysis.context import Settings
+    from orchestrator.analysis.plain import tables
     from orchestrator.analysis.saving import save
     from orchestrator.analysis.summary import aggregate
-    from orchestrator.analysis.tables import tables
     from orchestrator.cli.printing import print_alarms, print_arms, print_findings, scoring_rule
 
     roots = results or ["results"]

@@ -30,7 +30,7 @@ def command(
 
     from orchestrator.analysis.comparing import compare
     from orchestrator.analysis.context import Settings
-    from orchestrator.analysis.tables import flat
+    from orchestrator.analysis.plain import flat
     from orchestrator.cli.printing import print_comparison, scoring_rule
 
     settings = Settings(rule=scoring_rule(rule), seed=seed, margin=margin)

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import vl_convert
+from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from orchestrator.analysis.tables import Summary
@@ -121,7 +122,8 @@ def _drawn(summary: Summary, static: bool) -> tuple[list[Figure], dict[str, str]
     """All figures and their pictures; one figure is painted while the next one is being made."""
     drawn: list[Figure] = []
     painted: dict[str, Future[str]] = {}
-    with ThreadPoolExecutor(1) as painter:
+    # Altair checks each of a chart's hundred parts against its schema, which takes a second; our tests let it.
+    with debug_mode(False), ThreadPoolExecutor(1) as painter:
         for make in FIGURES:
             drawn.append(make(summary))
             if static:

@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from orchestrator.analysis.context import Settings
+from orchestrator.analysis.plain import table
 from orchestrator.analysis.quick import quick_table
 from orchestrator.analysis.saving import save
 from orchestrator.analysis.summary import aggregate
-from orchestrator.analysis.tables import TABLES, Summary, table
+from orchestrator.analysis.tables import TABLES, Summary
 from orchestrator.core.status import ScoringRule
 
 QUICK = Settings(replicates=2000)
