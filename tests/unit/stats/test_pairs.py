@@ -85,6 +85,14 @@ def test_sign_blocks_are_fair_and_shared():
     assert np.abs(np.corrcoef(signs.T) - np.eye(13)).max() < 0.03
 
 
+@pytest.mark.parametrize("units", [21, 24, 67])
+def test_random_flips_are_those_of_the_shared_signs(units: int):
+    gaps = generator(2).normal(0.2, 1.0, units)
+    signs = np.concatenate(list(signflip.sign_blocks(units, 5_000, generator())))
+    reached = int((np.abs(signs @ gaps) >= abs(gaps.sum()) - 1e-9).sum())
+    assert signflip.sign_flip(gaps, rng=generator(), flips=5_000).p == (reached + 1) / 5_001
+
+
 def test_paired_equals_scipys_paired_t():
     a, b = generator(1).uniform(size=(2, 15))
     found = paired.paired_values(a, b, rng=generator())

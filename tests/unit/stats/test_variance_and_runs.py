@@ -16,6 +16,17 @@ Rng = np.random.default_rng
 quiet = settings(deadline=None, max_examples=40)
 
 
+def test_dealing_passes_over_repeats_gives_what_permuting_gives() -> None:
+    rng = Rng(3)
+    table = (rng.random((60, 6)) < rng.beta(1, 1, 60)[:, None]).astype(float)
+    dealt = shuffle_test(table, rng=Rng(0), shuffles=20_000)
+    # Scores of 0 and 2 are no passes and fails, so they are permuted; the spread of their sums is the same but for scale.
+    permuted = shuffle_test(2 * table, rng=Rng(1), shuffles=20_000)
+    assert not dealt.exact
+    assert dealt.p_uneven == pytest.approx(permuted.p_uneven, abs=0.015)
+    assert dealt.p_even == pytest.approx(permuted.p_even, abs=0.015)
+
+
 def test_the_unbiased_parts_are_unbiased_with_unequal_n() -> None:
     rng, n = Rng(0), np.array([2, 3, 5, 9] * 10)
     found = []
