@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-quick check bench bench-scale faults hostile sim clean lock
+.PHONY: run test test-quick check bench bench-scale faults hostile sim image cluster-up cluster-down cluster-check clean lock
 
 run: $(VENV)/.runtime
 	$(BIN)/passhat images bootstrap
@@ -39,6 +39,21 @@ faults: $(VENV)/.dev
 hostile: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
 	$(BIN)/python -m tests.hostile
+
+# passhat:latest, the image of passhat itself, for deploy/.
+image: $(VENV)/.runtime
+	$(BIN)/python deploy/image/build.py
+
+# Three Ray nodes as containers of this checkout, for tests; the results are in build/cluster/results.
+cluster-up: $(VENV)/.dev
+	$(BIN)/python -m tests.cluster up
+
+cluster-down: $(VENV)/.dev
+	$(BIN)/python -m tests.cluster down
+
+cluster-check: $(VENV)/.dev
+	$(BIN)/passhat images bootstrap
+	$(BIN)/python -m pytest tests/cluster/three_nodes.py
 
 clean:
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
