@@ -1,12 +1,14 @@
 """One scene per kind of fault: disturb a sweep, let it go on until it is done, and check what is there."""
 
 import random
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from sandboxes.docker import DockerProvider
 from tests.faults.checking import Checked, check_left_over, check_rows
+from tests.faults.engine import own_engine
 from tests.faults.live import HANGING, LIVE, Harm, SmallDisk
 from tests.faults.resting import DAMAGED, cut_journal
 from tests.faults.running import Bench
@@ -63,6 +65,35 @@ def live(kind: str, harm: Harm, injections: int, place: Path, provider: DockerPr
     check_rows(bench.results, allowed, checked)
     check_left_over(bench, provider, checked)
     return checked
+
+
+def engine_restarted(_: str, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
+    """An engine of our own is ended, by turns politely and by kill -9, and started again some seconds later."""
+    checked = Checked()
+    with own_engine(provider) as engine, DockerProvider(engine.url) as its_provider:
+        bench = _bench(place, repeats=max(4, injections * 2))
+        bench.environment = {"DOCKER_HOST": engine.url}
+        bench.start()
+        while checked.injected < injections:
+            if not bench.running():
+                if bench.run is not None and bench.run.returncode == 0:
+                    break
+                bench.start()
+            if not bench.containers(its_provider):
+                time.sleep(0.1)
+                continue
+            time.sleep(rng.uniform(0.0, 1.2))
+            engine.end(signal.SIGKILL if checked.injected % 2 else signal.SIGTERM)
+            its_provider.close()
+            time.sleep(rng.uniform(0.5, 6.0))
+            engine.start()
+            checked.injected += 1
+        if bench.running():
+            bench.wait(RUN_S)
+        _finish(bench, checked)
+        check_rows(bench.results, EXPECTED, checked)
+        check_left_over(bench, its_provider, checked)
+        return checked
 
 
 def full_disk(_: str, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
@@ -183,6 +214,7 @@ def _live(kind: str, injections: int, place: Path, provider: DockerProvider, rng
 
 SCENES: dict[str, Scene] = {
     **dict.fromkeys(LIVE, _live),
+    "engine stopped and started": engine_restarted,
     "results disk full": full_disk,
     "journal cut": journal_cut,
     **dict.fromkeys(DAMAGED, damaged_file),
@@ -195,7 +227,7 @@ WEIGHTS = {
     **dict.fromkeys(("worker killed", "holder of cores killed"), 16),
     **dict.fromkeys(("container removed", "container stopped"), 24),
     **dict.fromkeys(("exec hangs", "container paused"), 12),
-    **dict.fromkeys(("driver killed", "results disk full", "journal cut"), 6),
+    **dict.fromkeys(("driver killed", "engine stopped and started", "results disk full", "journal cut"), 6),
     **dict.fromkeys(("raylet killed", "clock jumps"), 4),
     **dict.fromkeys(DAMAGED, 4),
 }

@@ -14,6 +14,7 @@ docker_image = "{BASE_REFERENCE}"
 cpus = 1
 memory_mb = 128
 workdir = "/"
+allow_internet = false
 """
 _TEST = (
     "#!/bin/bash\nsleep 0.1\n[ -e /done ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n"
