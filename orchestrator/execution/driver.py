@@ -21,6 +21,7 @@ from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
 from orchestrator.execution.cluster import AttemptEnded, Cluster, Event, WorkerDied, WorkerReady
 from orchestrator.execution.progress import Progress
 from orchestrator.execution.rows import lost_row, requested
+from orchestrator.models.usage import ModelUsage
 from orchestrator.storage.dimensions import write_entry
 from orchestrator.storage.root import Root
 from orchestrator.storage.store import RowStore
@@ -65,11 +66,12 @@ class Driver:
         concurrency: int | None = None,
         surplus: int = 0,
         broken_after: int | None = None,
+        usage: Callable[[str], ModelUsage | None] = lambda _: None,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._cluster, self._book, self._facts, self._policy = cluster, book, facts, policy
-        self._assign, self._monotonic, self._now = assign, monotonic, now
+        self._assign, self._usage, self._monotonic, self._now = assign, usage, monotonic, now
         self._spending = spending or Spending()
         self._spent_usd = 0.0
         capacity = cluster.capacity()
@@ -180,7 +182,8 @@ class Driver:
     def _row_without_sandbox(self, job: Job, ending: Ending, started: datetime) -> dict[str, object]:
         assignment = self._assign(job)
         constants = {**self._facts.columns, **assignment.columns, **requested(assignment.resources)}
-        return lost_row(job, constants, ending, started, self._now())
+        used = self._usage(assignment.attempt_id)
+        return lost_row(job, constants, ending, started, self._now(), used)
 
     def _record(self, job: Job, outcome: Outcome) -> None:
         """Evidence first, then the row; the row counts after the commit in `_settle`."""

@@ -6,6 +6,7 @@ The API's library takes more than a second to load, so it is loaded only where a
 """
 
 import contextlib
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,6 +23,7 @@ from orchestrator.models.judging import JudgeSettings
 from orchestrator.models.recording import tape_name
 from orchestrator.models.script import Behaviour
 from orchestrator.storage.root import Root
+from orchestrator.storage.sweeps import usage_folder
 from sandboxes.closed_network import closed_network
 from sandboxes.docker import DockerProvider
 from suites.judging import Judge
@@ -130,6 +132,7 @@ def open_models(
             closed = held.enter_context(closed_network(provider.engine, frozen.plan.sweep_id))
         setting = config.model
         needs_tapes = setting.record or "frozen" in config.lanes
+        usage_log = usage_folder(root, frozen.plan.sweep_id) / f"{secrets.token_hex(8)}.jsonl"
         gateway = Gateway(
             GatewayConfig(
                 host=closed.host if closed else "127.0.0.1",
@@ -142,6 +145,7 @@ def open_models(
                 recordings=str(recordings_folder(config, root)) if needs_tapes else None,
                 prices_file=setting.prices_file,
                 announce_attempts=setting.scripted is not None,
+                usage_log=str(usage_log),
             ),
             api_key=key,
         )
@@ -150,6 +154,7 @@ def open_models(
         chosen = setting.judge
         judge = JudgeSettings(chosen.model, chosen.max_tokens, chosen.temperature) if chosen else None
         yield ModelAccess(gateway.start(), setting.record, setting.attempt_budget_usd, name, judge)
+    usage_log.unlink(missing_ok=True)  # not after an exception: rows may lack what only this file tells
 
 
 def _upstream(

@@ -11,6 +11,7 @@ from orchestrator.core.ending import Ending
 from orchestrator.core.plan import attempt_id
 from orchestrator.core.status import Status
 from orchestrator.execution.attempt import Attempt
+from orchestrator.models.usage import ModelUsage
 from sandboxes.resources import ResourceSpec
 from sandboxes.snapshot import HostSnapshot, ImageSnapshot, snapshot_id
 
@@ -50,10 +51,19 @@ def attempt_row(attempt: Attempt, host: HostSnapshot, node: str, constants: Mapp
 
 
 def lost_row(
-    job: Job, constants: Mapping[str, object], ending: Ending, started_at: datetime, finished_at: datetime
+    job: Job,
+    constants: Mapping[str, object],
+    ending: Ending,
+    started_at: datetime,
+    finished_at: datetime,
+    usage: ModelUsage | None = None,
 ) -> dict[str, object]:
-    """The row of an attempt that no worker could tell of: its worker, node or controller died."""
-    return _identity(job, constants, started_at, finished_at) | _ending(ending)
+    """The row of an attempt that no worker could tell of: its worker, node or controller died.
+
+    `usage`: what the gateway metered for it until then; what was spent is spent.
+    """
+    row = _identity(job, constants, started_at, finished_at) | _ending(ending)
+    return row | usage_columns(usage) if usage is not None and usage.calls else row
 
 
 _USED = (
@@ -190,7 +200,11 @@ def _snapshot_id(host: HostSnapshot, image: ImageSnapshot) -> str:
 
 
 def _usage(attempt: Attempt) -> dict[str, object]:
-    usage = attempt.agent_result.usage
+    return usage_columns(attempt.agent_result.usage)
+
+
+def usage_columns(usage: ModelUsage) -> dict[str, object]:
+    """The group of columns about the model, without `model` where it is not known."""
     columns = {name: getattr(usage, name) for name in usage.__slots__ if name != "model"}
     if usage.model is not None:
         columns["model"] = usage.model

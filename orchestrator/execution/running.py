@@ -172,6 +172,8 @@ def _run_waves(
     with open_models(frozen, root, os.environ, say) as models:
         place = replace(request.place, models=models)
         opener = cluster_opener(frozen, root, place, request.address, request.cpus, facts(frozen))
+        if models is not None:
+            options = replace(options, usage=models.usage)
         ended = _with_listener(frozen, root, opener, options, open_listener, now)
     return _exit_code(frozen, ended, quiet)
 

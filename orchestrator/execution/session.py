@@ -17,10 +17,20 @@ from orchestrator.execution.driver import Book, Driver, Spending
 from orchestrator.execution.freeze import Assigner, Frozen, facts, shape_of
 from orchestrator.execution.progress import ArmProgress, Progress
 from orchestrator.execution.rows import lost_row, requested
+from orchestrator.models.usage import ModelUsage
+from orchestrator.models.usage_log import forget_usage, read_usage
 from orchestrator.storage.dimensions import write_entry
 from orchestrator.storage.root import Root
 from orchestrator.storage.store import RowStore
-from orchestrator.storage.sweeps import TrialState, full_disk_explained, sweep_lock, trial_states, used_up, write_plan
+from orchestrator.storage.sweeps import (
+    TrialState,
+    full_disk_explained,
+    sweep_lock,
+    trial_states,
+    usage_folder,
+    used_up,
+    write_plan,
+)
 from sandboxes.snapshot import content_id
 
 Notify = Callable[[str, Mapping[str, object]], None]
@@ -37,13 +47,17 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the command line adds to a sweep: which waves, how many at once, and whether Ray may grow."""
+    """What the command line adds to a sweep: which waves, how many at once, and whether Ray may grow.
+
+    `usage` closes an attempt at the model gateway and says what it used; None when it never spoke.
+    """
 
     waves: Sequence[int] = (0,)
     late_waves: frozenset[int] = frozenset()
     concurrency: int | None = None
     surplus: int = 0
     environment_changed: bool = False
+    usage: Callable[[str], ModelUsage | None] = lambda _: None
 
 
 def new_writer() -> str:
@@ -67,7 +81,7 @@ def run_sweep(
         _write_dimensions(root, frozen)
         assigner = Assigner(frozen, now, options.late_waves, options.environment_changed)
         progress = Progress(sweep_id, root.location)
-        _recover(frozen, store, assigner, notify, now)
+        _recover(frozen, root, store, assigner, notify, now)
         states = trial_states(root, sweep_id)
         jobs = assigner.jobs(states, options.waves)
         _count(frozen, progress, states, options.waves)
@@ -106,6 +120,7 @@ def _drive(
         concurrency=options.concurrency or config.concurrency,
         surplus=options.surplus,
         broken_after=config.stop_broken_tasks,
+        usage=options.usage,
         now=now,
     )
     on_driver(driver)
@@ -173,9 +188,16 @@ def misfit(job: Job, capacity: Capacity) -> str | None:
     return None
 
 
-def _recover(frozen: Frozen, store: RowStore, assigner: Assigner, notify: Notify, now: Callable[[], datetime]) -> None:
-    """Publish what dead controllers left; attempts they had begun become LOST rows, to be taken up again."""
+def _recover(
+    frozen: Frozen, root: Root, store: RowStore, assigner: Assigner, notify: Notify, now: Callable[[], datetime]
+) -> None:
+    """Publish what dead controllers left; attempts they had begun become LOST rows, to be taken up again.
+
+    What these had spent at the model until then stands in the usage log, and goes into their rows.
+    """
     found = store.recover()
+    log = usage_folder(root, frozen.plan.sweep_id)
+    used = read_usage(log)
     for damage in found.damage:
         notify("damage", {"message": str(damage)})
     known = {arm.name for arm in frozen.plan.arms}
@@ -192,8 +214,10 @@ def _recover(frozen: Frozen, store: RowStore, assigner: Assigner, notify: Notify
         constants = {**facts(frozen).columns, **assignment.columns, **requested(assignment.resources)}
         started = datetime.fromisoformat(str(begun["started_at"]))
         ending = Ending(Status.LOST, None, CONTROLLER_LOST, "the controller died while this attempt ran")
-        store.add(lost_row(job, constants, ending, started, max(started, now())) | {"final": False})
+        row = lost_row(job, constants, ending, started, max(started, now()), used.get(assignment.attempt_id))
+        store.add(row | {"final": False})
     store.commit()
+    forget_usage(log)
     if found.rows or found.begun:
         notify("recovered", {"rows": len(found.rows), "lost": len(found.begun)})
 

@@ -51,6 +51,7 @@ class GatewayConfig:
     recordings          folder of recorded traffic, for the modes record and replay
     prices_file         a price table that goes before the one that ships
     announce_attempts   name attempts to a scripted model; refused for the real API
+    usage_log           a file that gets a line with the attempt's total after each call
     """
 
     host: str = "127.0.0.1"
@@ -66,6 +67,7 @@ class GatewayConfig:
     prices_file: str | None = None
     idle_timeout_s: float = 600.0
     announce_attempts: bool = False
+    usage_log: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,8 @@ def build(config: Mapping[str, object], key: str) -> GatewayServer:
     )
     secrets_kept_out = (upstream.secret,) if upstream.secret is not None else ()
     store = Store(Path(str(recordings)), secrets_kept_out) if recordings is not None else None
-    return GatewayServer(upstream, ledger, limit, store)
+    usage_log = config["usage_log"]
+    return GatewayServer(upstream, ledger, limit, store, Path(str(usage_log)) if usage_log is not None else None)
 
 
 async def serve(config: Mapping[str, object], key: str) -> None:

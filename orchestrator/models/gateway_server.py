@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import aiohttp
 from aiohttp import web
@@ -19,6 +20,7 @@ from orchestrator.models.limiting import REFUSALS, AdaptiveLimit
 from orchestrator.models.metering import UsageScanner
 from orchestrator.models.recording import REMOVED, Player, Recorder, RecordingError, Store
 from orchestrator.models.script_server import ATTEMPT_HEADER
+from orchestrator.models.usage_log import note_usage
 
 MAX_REQUEST_BYTES = 64_000_000
 SENT_ON = ("content-type", "accept", "anthropic-version", "anthropic-beta")
@@ -48,8 +50,16 @@ class Upstream:
 class GatewayServer:
     """Everything one gateway holds while it runs; lives in one event loop."""
 
-    def __init__(self, upstream: Upstream, ledger: Ledger, limit: AdaptiveLimit, store: Store | None) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        ledger: Ledger,
+        limit: AdaptiveLimit,
+        store: Store | None,
+        usage_log: Path | None = None,
+    ) -> None:
         self._up, self.ledger, self._limit, self._store = upstream, ledger, limit, store
+        self._usage_log = usage_log
         self._in_flight = 0
         self._returned: asyncio.Condition | None = None
         self._client: aiohttp.ClientSession | None = None
@@ -191,6 +201,8 @@ class GatewayServer:
         account.calls += 1
         if status == 200 and model is not None and scanner.found:
             self.ledger.charge(account, model, scanner.tokens)
+        if self._usage_log is not None:
+            note_usage(self._usage_log, account.attempt_id, account.usage(self.ledger.prices.version))
 
     async def _enter(self) -> float:
         """Wait for a place; returns the seconds waited."""

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -23,6 +24,11 @@ class SweepBusyError(RuntimeError):
 
 def plan_path(sweep_id: str) -> str:
     return f"sweeps/{sweep_id}/plan.json"
+
+
+def usage_folder(root: Root, sweep_id: str) -> Path:
+    """Where the gateways of a sweep on this machine note what attempts have used."""
+    return root.local_folder(f"sweeps/{sweep_id}/usage")
 
 
 def write_plan(root: Root, plan: Plan) -> None:

@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sandboxes.docker import DockerProvider
-from tests.faults.scenes import SCENES, WEIGHTS
+from tests.faults.model import paid_model
+from tests.faults.scenes import SCENES, WEIGHTS, Stage
 
 TARGET = Path("build/faults.json")
 
@@ -25,7 +26,9 @@ def main() -> int:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     chosen = [kind for kind in SCENES if not options.only or any(part in kind for part in options.only)]
     share = options.injections / sum(WEIGHTS[kind] for kind in chosen)
-    print(f"seed {seed}\n{'kind':28} {'injected':>8} {'lost':>5} {'doubled':>7} {'leaked':>6} {'wrong':>5} {'s':>5}")
+    print(
+        f"seed {seed}\n{'kind':28} {'injected':>8} {'lost':>5} {'doubled':>7} {'leaked':>6} {'wrong':>5} {'failed, paid':>11} {'s':>5}"
+    )
     earlier = json.loads(TARGET.read_text(encoding="utf-8")) if options.only and TARGET.is_file() else {}
     table: dict[str, dict[str, object]] = {}
     provider = DockerProvider()
@@ -33,12 +36,12 @@ def main() -> int:
         for kind in chosen:
             begun_s = time.monotonic()
             count = max(1, round(WEIGHTS[kind] * share))
-            with tempfile.TemporaryDirectory(prefix="passhat-faults-") as place:
-                checked = SCENES[kind](kind, count, Path(place), provider, random.Random(f"{seed} {kind}"))
-            numbers = [checked.injected, checked.lost, checked.doubled, checked.leaked, checked.wrong]
-            spent_s = time.monotonic() - begun_s
+            with tempfile.TemporaryDirectory(prefix="passhat-faults-") as place, paid_model() as paid:
+                stage = Stage(Path(place), provider, random.Random(f"{seed} {kind}"), paid)
+                checked = SCENES[kind](kind, count, stage)
             print(
-                f"{kind:28} {numbers[0]:8} {numbers[1]:5} {numbers[2]:7} {numbers[3]:6} {numbers[4]:5} {spent_s:5.0f}"
+                f"{kind:28} {checked.injected:8} {checked.lost:5} {checked.doubled:7} {checked.leaked:6}"
+                f" {checked.wrong:5} {checked.failed_paid:11} {time.monotonic() - begun_s:5.0f}"
             )
             for note in checked.notes[:5]:
                 print(f"    {note}")
@@ -50,10 +53,10 @@ def main() -> int:
         provider.close()
     total = {
         name: sum(int(str(row[name])) for row in table.values())
-        for name in ("injected", "lost", "doubled", "leaked", "wrong")
+        for name in ("injected", "lost", "doubled", "leaked", "wrong", "failed_paid")
     }
     print(", ".join(f"{value} {name}" for name, value in total.items()) + f"; written to {TARGET}")
-    return 1 if any(value for name, value in total.items() if name != "injected") else 0
+    return 1 if any(total[name] for name in ("lost", "doubled", "leaked", "wrong")) else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What must hold when a disturbed sweep is done: each trial there once, ended as it must, nothing left behind."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.core.plan import trials
@@ -11,21 +10,11 @@ from orchestrator.storage.reading import scan
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import list_sweeps, read_plan
 from sandboxes.docker import DockerProvider
+from sandboxes.labels import SWEEP
+from tests.faults.checked import Checked
 from tests.faults.running import Bench
 
 COLUMNS = ("trial_key", "attempt_id", "attempt", "agent", "status", "failure_kind", "final")
-
-
-@dataclass(slots=True)
-class Checked:
-    """Counts over one kind; `wrong`: trials that ended otherwise than they must. `notes` say which."""
-
-    injected: int = 0
-    lost: int = 0
-    doubled: int = 0
-    leaked: int = 0
-    wrong: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 def check_rows(results: Path, expected: dict[str, frozenset[str]], checked: Checked) -> None:
@@ -60,16 +49,25 @@ def check_rows(results: Path, expected: dict[str, frozenset[str]], checked: Chec
 
 
 def check_left_over(bench: Bench, provider: DockerProvider, checked: Checked) -> None:
-    """Containers, processes and half-written files of the sweep."""
+    """Containers, networks, volumes, processes, half-written files and logs of the sweep."""
     containers = bench.containers(provider, all_states=True)
+    others = [thing for sweep_id in bench.sweep_ids() for thing in _others(provider, sweep_id)]
     processes = bench.end_left_over()
     files = list(bench.results.rglob("*.tmp"))
-    journals = list(bench.results.glob("sweeps/*/journal/*.jsonl"))
+    journals = [*bench.results.glob("sweeps/*/journal/*.jsonl"), *bench.results.glob("sweeps/*/usage/*")]
     for what, found in (
         ("container", containers),
+        ("network or volume", others),
         ("process", processes.values()),
         ("file", files),
         ("journal", journals),
     ):
         checked.leaked += len(found)
         checked.notes += [f"{what} left: {str(item)[:120]}" for item in list(found)[:3]]
+
+
+def _others(provider: DockerProvider, sweep_id: str) -> list[str]:
+    wanted = {"label": f"{SWEEP}={sweep_id}"}
+    client = provider.engine.client
+    networks = [str(item["Name"]) for item in client.networks(filters=wanted)]
+    return networks + [str(item["Name"]) for item in client.volumes(filters=wanted)["Volumes"] or []]

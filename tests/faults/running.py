@@ -1,5 +1,6 @@
 """A sweep as a process of its own, and what the processes it started are. Ends only what carries its own mark."""
 
+import contextlib
 import os
 import secrets
 import signal
@@ -25,6 +26,7 @@ class Bench:
     run: subprocess.Popen[bytes] | None = None
     jump_s: float = 0.0
     environment: Mapping[str, str] = field(default_factory=dict)
+    orphans: set[int] = field(default_factory=set)
 
     @property
     def log(self) -> Path:
@@ -51,6 +53,7 @@ class Bench:
     def kill_driver(self) -> None:
         assert self.run is not None
         if self.run.poll() is None:
+            self.orphans |= children(self.run.pid)
             os.kill(self.run.pid, signal.SIGKILL)
         self.run.wait()
 
@@ -91,7 +94,7 @@ class Bench:
     def end_left_over(self, patience_s: float = 15.0) -> dict[int, str]:
         """Processes that outlive the run by more than `patience_s`; they are ended, so that the next kind is alone."""
         give_up = time.monotonic() + patience_s
-        while (left := self.processes()) and time.monotonic() < give_up:
+        while (left := self.processes() | _alive(self.orphans)) and time.monotonic() < give_up:
             time.sleep(0.2)
         for pid in left:
             try:
@@ -99,3 +102,23 @@ class Bench:
             except ProcessLookupError:
                 continue
         return left
+
+
+def children(pid: int) -> set[int]:
+    """What a process has started, whatever mark it bears: the gateway keeps no environment."""
+    found: set[int] = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found |= {int(word) for word in path.read_text().split()}
+    return found
+
+
+def _alive(pids: set[int]) -> dict[int, str]:
+    """Those of our own interpreter that still run, and their command lines; ids may be in use again."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            if line.startswith(sys.executable):
+                found[pid] = line
+    return found

@@ -3,32 +3,66 @@
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from sandboxes.docker import DockerProvider
-from tests.faults.checking import Checked, check_left_over, check_rows
+from tests.faults.checked import Checked
+from tests.faults.checking import check_left_over, check_rows
 from tests.faults.engine import own_engine
-from tests.faults.live import HANGING, LIVE, Harm, SmallDisk
+from tests.faults.live import HANGING, LIVE, SmallDisk
+from tests.faults.model import Paid, check_secret, check_spent
 from tests.faults.resting import DAMAGED, cut_journal
 from tests.faults.running import Bench
 from tests.faults.suite import SICK_KINDS, write_probe_suite, write_sick_suite, write_sweep
 
 RUN_S = 150.0
 MAX_RUNS = 40
-EXPECTED = {"passes": frozenset({"PASSED"}), "fails": frozenset({"FAILED"})}
+EXPECTED = {"passes": frozenset({"PASSED"}), "fails": frozenset({"FAILED"}), "asks": frozenset({"PASSED"})}
 TIMED_OUT = frozenset({"AGENT_TIMEOUT", "GRADER_TIMEOUT"})
 JUMPS_S = (86_400.0 * 3, -86_400.0 * 2, 3600.0 * 30)
 
 
-def _bench(place: Path, repeats: int, pinned: bool = False) -> Bench:
-    suite = write_probe_suite(place / "suite")
-    results = place / "results"
-    return Bench(write_sweep(place / "sweep.toml", suite, results, repeats, pinned=pinned), results)
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a scene is played: an empty folder, an engine, the moments' random numbers, and the model."""
+
+    place: Path
+    provider: DockerProvider
+    rng: random.Random
+    paid: Paid
+
+    def bench(self, repeats: int, pinned: bool = False) -> Bench:
+        """A sweep of six trials a repeat, not started yet."""
+        suite = write_probe_suite(self.place / "suite")
+        return self.bench_of(suite, repeats, retries=20, pinned=pinned)
+
+    def bench_of(self, suite: Path, repeats: int, retries: int, pinned: bool = False) -> Bench:
+        results = self.place / "results"
+        sweep = write_sweep(self.place / "sweep.toml", suite, results, repeats, self.paid.url, retries, pinned)
+        return Bench(sweep, results, environment={"ANTHROPIC_API_KEY": self.paid.key})
+
+    def check(
+        self,
+        bench: Bench,
+        checked: Checked,
+        expected: Mapping[str, frozenset[str]] = EXPECTED,
+        whole: bool = True,
+        provider: DockerProvider | None = None,
+    ) -> Checked:
+        """All that must hold in the end. `whole` False: the fault took rows away that were paid for."""
+        check_rows(bench.results, expected, checked)
+        check_spent(bench.results, self.paid, checked, whole)
+        check_secret(bench.results, self.paid, checked)
+        check_left_over(bench, provider or self.provider, checked)
+        return checked
 
 
 def _finish(bench: Bench, checked: Checked) -> None:
     """Run again until all is settled."""
+    if bench.run is not None and bench.run.poll() == 0:
+        return
     for _ in range(MAX_RUNS):
         bench.start()
         code = bench.wait(RUN_S)
@@ -42,10 +76,10 @@ def _finish(bench: Bench, checked: Checked) -> None:
     checked.notes.append(f"not done after {MAX_RUNS} runs: {tail}")
 
 
-def live(kind: str, harm: Harm, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
+def live(kind: str, injections: int, stage: Stage) -> Checked:
     """Harm at random moments; a run that dies of it is started again."""
     checked = Checked()
-    bench = _bench(place, repeats=max(2, injections // 4), pinned=kind == "holder of cores killed")
+    bench = stage.bench(repeats=max(2, injections // 4), pinned=kind == "holder of cores killed")
     give_up = time.monotonic() + 120.0 + injections * 15.0
     bench.start()
     while checked.injected < injections and time.monotonic() < give_up:
@@ -53,26 +87,24 @@ def live(kind: str, harm: Harm, injections: int, place: Path, provider: DockerPr
             if bench.run is not None and bench.run.returncode == 0:
                 break
             bench.start()
-        if not bench.containers(provider):
+        if not bench.containers(stage.provider):
             time.sleep(0.1)
             continue
-        time.sleep(rng.uniform(0.0, 1.2))
-        checked.injected += harm(bench, provider, rng)
+        time.sleep(stage.rng.uniform(0.0, 1.2))
+        checked.injected += LIVE[kind](bench, stage.provider, stage.rng)
     if bench.running():
         bench.wait(RUN_S)
     _finish(bench, checked)
     allowed = {agent: ends | (TIMED_OUT if kind in HANGING else frozenset()) for agent, ends in EXPECTED.items()}
-    check_rows(bench.results, allowed, checked)
-    check_left_over(bench, provider, checked)
-    return checked
+    return stage.check(bench, checked, allowed)
 
 
-def engine_restarted(_: str, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
+def engine_restarted(_: str, injections: int, stage: Stage) -> Checked:
     """An engine of our own is ended, by turns politely and by kill -9, and started again some seconds later."""
     checked = Checked()
-    with own_engine(provider) as engine, DockerProvider(engine.url) as its_provider:
-        bench = _bench(place, repeats=max(4, injections * 2))
-        bench.environment = {"DOCKER_HOST": engine.url}
+    with own_engine(stage.provider) as engine, DockerProvider(engine.url) as its_provider:
+        bench = stage.bench(repeats=max(4, injections * 2))
+        bench.environment = {**bench.environment, "DOCKER_HOST": engine.url}
         bench.start()
         while checked.injected < injections:
             if not bench.running():
@@ -82,23 +114,21 @@ def engine_restarted(_: str, injections: int, place: Path, provider: DockerProvi
             if not bench.containers(its_provider):
                 time.sleep(0.1)
                 continue
-            time.sleep(rng.uniform(0.0, 1.2))
+            time.sleep(stage.rng.uniform(0.0, 1.2))
             engine.end(signal.SIGKILL if checked.injected % 2 else signal.SIGTERM)
             its_provider.close()
-            time.sleep(rng.uniform(0.5, 6.0))
+            time.sleep(stage.rng.uniform(0.5, 6.0))
             engine.start()
             checked.injected += 1
         if bench.running():
             bench.wait(RUN_S)
         _finish(bench, checked)
-        check_rows(bench.results, EXPECTED, checked)
-        check_left_over(bench, its_provider, checked)
-        return checked
+        return stage.check(bench, checked, provider=its_provider)
 
 
-def full_disk(_: str, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
+def full_disk(_: str, injections: int, stage: Stage) -> Checked:
     checked = Checked()
-    bench = _bench(place, repeats=max(2, injections))
+    bench = stage.bench(repeats=max(2, injections))
     disk = SmallDisk(bench.results)
     try:
         if not disk.mounted:
@@ -108,49 +138,45 @@ def full_disk(_: str, injections: int, place: Path, provider: DockerProvider, rn
         while checked.injected < injections:
             if not bench.running():
                 bench.start()
-            if not bench.containers(provider):
+            if not bench.containers(stage.provider):
                 time.sleep(0.1)
                 if bench.run is not None and bench.run.poll() == 0:
                     break
                 continue
-            time.sleep(rng.uniform(0.0, 1.0))
+            time.sleep(stage.rng.uniform(0.0, 1.0))
             disk.fill()
             checked.injected += 1
             bench.wait(RUN_S)
             disk.free()
         _finish(bench, checked)
-        check_rows(bench.results, EXPECTED, checked)
-        check_left_over(bench, provider, checked)
-        return checked
+        return stage.check(bench, checked, whole=False)
     finally:
         disk.close()
 
 
-def journal_cut(_: str, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
+def journal_cut(_: str, injections: int, stage: Stage) -> Checked:
     checked = Checked()
-    bench = _bench(place, repeats=max(2, injections))
+    bench = stage.bench(repeats=max(2, injections))
     while checked.injected < injections:
         bench.start()
-        while bench.running() and not bench.containers(provider):
+        while bench.running() and not bench.containers(stage.provider):
             time.sleep(0.1)
-        time.sleep(rng.uniform(0.3, 2.5))
+        time.sleep(stage.rng.uniform(0.3, 2.5))
         if not bench.running():
             break
         bench.kill_driver()
-        checked.injected += cut_journal(bench.results, rng)
+        checked.injected += cut_journal(bench.results, stage.rng)
     _finish(bench, checked)
-    check_rows(bench.results, EXPECTED, checked)
-    check_left_over(bench, provider, checked)
-    return checked
+    return stage.check(bench, checked, whole=False)
 
 
-def damaged_file(kind: str, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
+def damaged_file(kind: str, injections: int, stage: Stage) -> Checked:
     """A file that cannot be read must stop a run with its name; taken away, what it held is run again."""
     checked = Checked()
-    bench = _bench(place, repeats=1)
+    bench = stage.bench(repeats=1)
     _finish(bench, checked)
     for _ in range(injections):
-        path = DAMAGED[kind](bench.results, rng)
+        path = DAMAGED[kind](bench.results, stage.rng)
         if path is None:
             break
         checked.injected += 1
@@ -162,58 +188,44 @@ def damaged_file(kind: str, injections: int, place: Path, provider: DockerProvid
             checked.notes.append(f"{path.name} was passed over")
         path.unlink()
         _finish(bench, checked)
-    check_rows(bench.results, EXPECTED, checked)
-    check_left_over(bench, provider, checked)
-    return checked
+    return stage.check(bench, checked, whole=False)
 
 
-def clock_jump(_: str, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
+def clock_jump(_: str, injections: int, stage: Stage) -> Checked:
     checked = Checked()
-    bench = _bench(place, repeats=max(2, injections * 2))
+    bench = stage.bench(repeats=max(2, injections * 2))
     for number in range(injections):
         bench.jump_s = JUMPS_S[number % len(JUMPS_S)]
         bench.start()
-        while bench.running() and not bench.containers(provider):
+        while bench.running() and not bench.containers(stage.provider):
             time.sleep(0.1)
-        time.sleep(rng.uniform(5.0, 7.0))
+        time.sleep(stage.rng.uniform(5.0, 7.0))
         checked.injected += 1
         if bench.running() and number < injections - 1:
             bench.kill_driver()
     if bench.running():
         bench.wait(RUN_S)
     _finish(bench, checked)
-    check_rows(bench.results, EXPECTED, checked)
-    check_left_over(bench, provider, checked)
-    return checked
+    return stage.check(bench, checked)
 
 
-def sick_task(kind: str, injections: int, place: Path, provider: DockerProvider, _: random.Random) -> Checked:
+def sick_task(kind: str, injections: int, stage: Stage) -> Checked:
     """Every attempt meets the fault; the retries are used up and the last attempt's status stands."""
     checked = Checked()
-    suite, results = write_sick_suite(place / "suite", kind), place / "results"
-    repeats = max(1, injections // 4)
-    bench = Bench(write_sweep(place / "sweep.toml", suite, results, repeats, retries=1), results)
+    repeats = max(1, round(injections / 6))
+    bench = stage.bench_of(write_sick_suite(stage.place / "suite", kind), repeats, retries=1)
     bench.start()
     code = bench.wait(RUN_S)
     if code != 1:
         checked.wrong += 1
         checked.notes.append(f"exit code {code} where 1 is promised")
-    checked.injected = 4 * repeats
-    only = frozenset({SICK_KINDS[kind]})
-    check_rows(results, {"passes": only, "fails": only}, checked)
-    check_left_over(bench, provider, checked)
-    return checked
+    checked.injected = 6 * repeats
+    return stage.check(bench, checked, dict.fromkeys(EXPECTED, frozenset({SICK_KINDS[kind]})))
 
 
-Scene = Callable[[str, int, Path, DockerProvider, random.Random], Checked]
-
-
-def _live(kind: str, injections: int, place: Path, provider: DockerProvider, rng: random.Random) -> Checked:
-    return live(kind, LIVE[kind], injections, place, provider, rng)
-
-
+Scene = Callable[[str, int, Stage], Checked]
 SCENES: dict[str, Scene] = {
-    **dict.fromkeys(LIVE, _live),
+    **dict.fromkeys(LIVE, live),
     "engine stopped and started": engine_restarted,
     "results disk full": full_disk,
     "journal cut": journal_cut,
@@ -223,11 +235,11 @@ SCENES: dict[str, Scene] = {
 }
 # How much of all injections falls on a kind: what restarts everything is dear, what hits one trial is cheap.
 WEIGHTS = {
-    **dict.fromkeys(SCENES, 8),
-    **dict.fromkeys(("worker killed", "holder of cores killed"), 16),
+    **dict.fromkeys(SICK_KINDS, 12),
     **dict.fromkeys(("container removed", "container stopped"), 24),
-    **dict.fromkeys(("exec hangs", "container paused"), 12),
-    **dict.fromkeys(("driver killed", "engine stopped and started", "results disk full", "journal cut"), 6),
-    **dict.fromkeys(("raylet killed", "clock jumps"), 4),
-    **dict.fromkeys(DAMAGED, 4),
+    **dict.fromkeys(("exec hangs", "container paused"), 8),
+    **dict.fromkeys(("worker killed", "holder of cores killed"), 14),
+    **dict.fromkeys(("driver killed", "results disk full", "journal cut"), 6),
+    **dict.fromkeys(("engine stopped and started", "raylet killed", "clock jumps"), 4),
+    **dict.fromkeys(DAMAGED, 3),
 }

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from sandboxes.bootstrap import BASE_REFERENCE
 from tests.builders import make_task
+from tests.faults.model import MODEL
 
 _HEAD = f"""[agent]
-timeout_sec = 6.0
+timeout_sec = 12.0
 [verifier]
 timeout_sec = {{timeout}}
 [environment]
@@ -36,10 +37,10 @@ SICK_KINDS = {
 }
 
 
-def write_probe_suite(folder: Path, tasks: int = 3) -> Path:
+def write_probe_suite(folder: Path, tasks: int = 2) -> Path:
     """Tasks that pass when the agent made /done, and fail otherwise."""
     for number in range(tasks):
-        make_task(folder / f"probe-{number}", _HEAD.format(timeout="6.0"), {"tests/test.sh": _TEST})
+        make_task(folder / f"probe-{number}", _HEAD.format(timeout="8.0"), {"tests/test.sh": _TEST})
     return folder
 
 
@@ -58,9 +59,9 @@ def write_sick_suite(folder: Path, kind: str) -> Path:
 
 
 def write_sweep(
-    target: Path, suite: Path, results: Path, repeats: int, retries: int = 20, pinned: bool = False
+    target: Path, suite: Path, results: Path, repeats: int, model_url: str, retries: int = 20, pinned: bool = False
 ) -> Path:
-    """A sweep file with one arm that passes and one that fails. `pinned`: on exclusive cores."""
+    """A sweep file: one arm that passes, one that fails, one that asks a model. `pinned`: on exclusive cores."""
     target.write_text(
         f"""name = "faults"
 suite = "{suite}"
@@ -78,6 +79,12 @@ argv = ["/bin/bash", "-c", "sleep 0.5; touch /done"]
 name = "fails"
 kind = "command"
 argv = ["/bin/bash", "-c", "sleep 0.5"]
+[[agents]]
+name = "asks"
+kind = "claude"
+model = "{MODEL}"
+[model]
+upstream = "{model_url}"
 [[resources]]
 name = "1x"
 pinned = {str(pinned).lower()}
