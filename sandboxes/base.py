@@ -6,11 +6,16 @@ what a task is, or which engine stands behind the seam.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sandboxes.resources import Counters, EffectiveResources, Placement, ResourceSpec
 from sandboxes.snapshot import HostSnapshot, ImageSnapshot
+
+if TYPE_CHECKING:
+    from sandboxes.private_network import NetworkRequest, PrivateNetwork
+    from sandboxes.sidecar import Sidecar, SidecarRequest
 
 MAX_OUTPUT_BYTES = 1_000_000
 MAX_ARCHIVE_BYTES = 256_000_000
@@ -142,13 +147,18 @@ class NetworkSpec:
     """Who a sandbox can reach: "none", "public", or "allowlist" with the hosts (see `allowed_hosts`).
 
     `gateway_url`: a model gateway on this node that must stay reachable even with mode "none", or None.
-    `network_name`: an engine network to join instead (a compose task's private network), or None.
+    `network_name`: an engine network to join instead (see sandboxes.private_network), or None; `aliases` are
+    the names under which others on it find the sandbox, `also` are further engine networks to join, and
+    `resolver` is the address asked for every name that is not on it (None: whom the host asks).
     """
 
     mode: str = "none"
     allowed_hosts: tuple[str, ...] = ()
     gateway_url: str | None = None
     network_name: str | None = None
+    aliases: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    resolver: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,4 +257,15 @@ class SandboxProvider(Protocol):
 
         Raises SandboxError; nothing is left behind when it raises.
         """
+        ...
+
+    def create_sidecar(self, request: "SidecarRequest") -> "Sidecar":
+        """Create and start a program beside a sandbox; one that ends at once is a sidecar, too.
+
+        Raises SandboxError; nothing is left behind when it raises.
+        """
+        ...
+
+    def private_network(self, request: "NetworkRequest") -> AbstractContextManager["PrivateNetwork"]:
+        """A network of its own for the block, waiting until one is free. Raises SandboxError."""
         ...

@@ -7,21 +7,32 @@ this process may, and through the engine where it may not.
 import contextlib
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandboxes.base import EngineUnavailableError, ImageSource, SandboxError, SandboxGoneError, SandboxRequest
+from sandboxes.base import (
+    EngineUnavailableError,
+    ImageSource,
+    NetworkSpec,
+    SandboxError,
+    SandboxGoneError,
+    SandboxRequest,
+)
 from sandboxes.bootstrap import BASE_REFERENCE
 from sandboxes.docker_engine import DEFAULT_URL, ENGINE_TIMEOUT_S, Engine, engine_errors
-from sandboxes.docker_options import container_options
+from sandboxes.docker_options import container_options, sidecar_options
 from sandboxes.docker_sandbox import DockerSandbox, remove_container
+from sandboxes.docker_sidecar import DockerSidecar
 from sandboxes.host import read_host
 from sandboxes.host_view import HostView
 from sandboxes.images import ImageStore
 from sandboxes.labels import ATTEMPT, Owner, sandbox_labels
 from sandboxes.locks import DEFAULT_LOCK_FOLDER
+from sandboxes.network_pool import NetworkPool
+from sandboxes.private_network import Joined, NetworkRequest, PrivateNetwork
 from sandboxes.readings import HostMeter
+from sandboxes.sidecar import SidecarRequest, argv_of
 from sandboxes.snapshot import HostReadings, HostSnapshot, ImageSnapshot
 
 OWN_KERNELS = ("runsc", "gvisor", "kata", "firecracker")
@@ -58,6 +69,7 @@ class DockerProvider:
         self._images: ImageStore | None = None
         self._host: HostSnapshot | None = None
         self._disk_limits: bool | None = None
+        self._pool: NetworkPool | None = None
         self._owner = Owner.current()
         self._meter = HostMeter()
 
@@ -84,6 +96,9 @@ class DockerProvider:
 
     def close(self) -> None:
         if self._connected is not None:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
             self._connected.close()
             self._connected = None
             self._images = None
@@ -124,11 +139,64 @@ class DockerProvider:
         name = f"passhat-{uuid.uuid4().hex[:16]}"
         try:
             container_id = self._create(name, options, request.image.reference)
+            self._join(container_id, request.network)
             self._start(container_id)
             return self._sandbox(container_id, request.image.reference)
         except BaseException:
             self._undo(name)
             raise
+
+    def create_sidecar(self, request: SidecarRequest) -> DockerSidecar:
+        wanted = request.request
+        labels = sandbox_labels(self._owner, wanted.placement.cores, time.time() + wanted.deadline_s)
+        argv = self._argv(request)
+        options = container_options(wanted, labels, self._sizes_disks(wanted))
+        options = sidecar_options(options, argv, request.program.user, request.program.workdir, wanted.deadline_s)
+        name = f"passhat-{uuid.uuid4().hex[:16]}"
+        try:
+            container_id = self._create(name, options, wanted.image.reference)
+            self._join(container_id, wanted.network)
+            self._start(container_id)
+            return self._sidecar(request, container_id)
+        except BaseException:
+            self._undo(name)
+            raise
+
+    @contextlib.contextmanager
+    def private_network(self, request: NetworkRequest) -> Iterator[PrivateNetwork]:
+        if self._pool is None:
+            self._pool = NetworkPool(self.engine, self._owner, self._lock_folder)
+        with self._pool.take(request.wait_s) as name:
+            yield Joined(name)
+
+    def _argv(self, request: SidecarRequest) -> tuple[str, ...]:
+        image = request.request.image
+        with engine_errors(f"look at image {image.reference}", self._base_url):
+            found = self.engine.client.inspect_image(image.engine_id)  # type: ignore[no-untyped-call]
+        config = found.get("Config") or {}
+        argv = argv_of(request.program, config.get("Entrypoint"), config.get("Cmd"))
+        if not argv:
+            raise SandboxError(
+                f"service {request.name}: neither the task nor image {image.reference} says what it runs: give it a command"
+            )
+        return argv
+
+    def _sidecar(self, request: SidecarRequest, container_id: str) -> DockerSidecar:
+        """The started sidecar; it may have ended by now, with its log still there."""
+        inspected = self.engine.inspect(container_id)
+        sandbox = None
+        if inspected["State"]["Pid"]:
+            view = self._view(int(inspected["State"]["Pid"]), inspected)
+            with contextlib.suppress(SandboxGoneError):
+                sandbox = DockerSandbox(self.engine, inspected, view, pid_1=None)
+            if sandbox is None and view is not None:
+                view.close()
+        return DockerSidecar(self.engine, request.name, inspected, sandbox)
+
+    def _join(self, container_id: str, network: NetworkSpec) -> None:
+        for name in network.also:
+            with engine_errors(f"connect container {container_id[:12]} with network {name}", self._base_url):
+                self.engine.client.connect_container_to_network(container_id, name)
 
     def _create(self, name: str, options: dict[str, Any], image: str) -> str:
         with engine_errors(f"create a container of {image}", self._base_url):

@@ -5,7 +5,7 @@ and no way to gain more, the default seccomp profile, a pids limit, no host moun
 asked, and no network unless asked for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandboxes.base import NetworkSpec, SandboxError, SandboxRequest
@@ -30,6 +30,9 @@ everything else is killed. Three ways to ignore it, because Debian's sh resets i
 
 PID_1_NAME = "sleep"
 
+RESOLVER_OPTIONS = ["timeout:2", "attempts:1"]
+"""A name that nobody answers for costs two seconds, not the usual twenty."""
+
 TMPFS_OPTIONS = "rw,nosuid,nodev,exec,mode=1777,size={size}m"
 
 
@@ -52,6 +55,11 @@ def container_options(request: SandboxRequest, labels: Mapping[str, str], disk_l
     }
     if request.hostname is not None:
         options["Hostname"] = request.hostname
+    network = request.network
+    if network.network_name is not None and network.aliases:
+        options["NetworkingConfig"] = {"EndpointsConfig": {network.network_name: {"Aliases": list(network.aliases)}}}
+    if network.resolver is not None:
+        options["HostConfig"] |= {"Dns": [network.resolver], "DnsOptions": RESOLVER_OPTIONS}
     return options
 
 
@@ -81,6 +89,25 @@ def _host_config(request: SandboxRequest, disk_limits: bool) -> dict[str, Any]:
     if request.runtime is not None:
         config["Runtime"] = request.runtime
     return config
+
+
+SIDECAR_PID_1 = (
+    "trap 'exit 124' USR1; \"$@\" & child=$!; (sleep {seconds}; kill -USR1 1) & wait \"$child\"; exit $?"
+)
+"""Runs a sidecar's program and ends with it, or at the deadline; the kernel then ends all that is left."""
+
+
+def sidecar_options(
+    options: dict[str, Any], argv: Sequence[str], user: str | None, workdir: str | None, deadline_s: float
+) -> dict[str, Any]:
+    """Options of a container that runs `argv`, from those of a sandbox: it keeps a small log, also once it ended."""
+    first = SIDECAR_PID_1.format(seconds=max(1, int(deadline_s)))
+    named = {"User": user} if user is not None else {}
+    placed = {"WorkingDir": workdir} if workdir is not None else {}
+    log = {"Type": "json-file", "Config": {"max-size": "4m", "max-file": "1"}}
+    host = {**options["HostConfig"], "AutoRemove": False, "LogConfig": log}
+    entry = {"Entrypoint": ["/bin/sh", "-c", first, "sidecar"], "Cmd": list(argv)}
+    return {**options, **entry, **named, **placed, "HostConfig": host}
 
 
 def killer_options(image_id: str, container_id: str, labels: Mapping[str, str]) -> dict[str, Any]:

@@ -36,10 +36,13 @@ class DockerSandbox:
     """A container. Looks at it from the host where it can, and through the engine where it cannot.
 
     `view` None: everything goes through the engine. Counters and the kill then rely on programs in the
-    container; the kill is checked with the engine's own list of processes.
+    container; the kill is checked with the engine's own list of processes. `pid_1`: the name that PID 1 has
+    once it is what it stays; None where it is not ours, and may have any.
     """
 
-    def __init__(self, engine: Engine, inspected: dict[str, Any], view: HostView | None) -> None:
+    def __init__(
+        self, engine: Engine, inspected: dict[str, Any], view: HostView | None, pid_1: str | None = PID_1_NAME
+    ) -> None:
         self._engine = engine
         self._id = str(inspected["Id"])
         self._view = view
@@ -48,6 +51,7 @@ class DockerSandbox:
         self._image_id = str(inspected["Image"])
         self._labels = dict(inspected["Config"]["Labels"] or {})
         self._planted: frozenset[str] | None = None
+        self._pid_1 = pid_1
         self._effective = self._read_back(inspected)
 
     @property
@@ -197,14 +201,14 @@ class DockerSandbox:
         while time.monotonic() < give_up:
             inside = None if view is not None else look_inside(self._target)
             name = inside.name if inside is not None else view.name() if view is not None else None
-            if name == PID_1_NAME:
+            if self._pid_1 in (None, name):
                 if inside is not None:
                     return inside.cpus_allowed, read_memory_limit(inside.version, inside.read)
                 assert view is not None
                 return view.cpus_allowed(), read_memory_limit(view.cgroup.version, view.cgroup.read)
             time.sleep(0.001)
         raise SandboxError(
-            f"PID 1 of container {self._id[:12]} did not become {PID_1_NAME!r} within {SETTLE_TIMEOUT_S:.0f} s:"
+            f"PID 1 of container {self._id[:12]} did not become {self._pid_1!r} within {SETTLE_TIMEOUT_S:.0f} s:"
             " the image needs /bin/sh and sleep"
         )
 

@@ -4,9 +4,10 @@ Files live in memory and behave as the seam says. What a command does is decided
 read and write the sandbox's files, start processes (names), set counters, or raise.
 """
 
+import contextlib
 import itertools
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from sandboxes.archive import Budget, entry_parts, folder_mode
@@ -24,7 +25,9 @@ from sandboxes.base import (
     SandboxRequest,
 )
 from sandboxes.output import BoundedOutput
+from sandboxes.private_network import Joined, NetworkRequest, PrivateNetwork, Try
 from sandboxes.resources import Counters, EffectiveResources
+from sandboxes.sidecar import LOG_TAIL_BYTES, SidecarRequest, SidecarState
 from sandboxes.snapshot import HostReadings, HostSnapshot, ImageSnapshot, content_id
 
 Answer = Callable[["FakeSandbox", Command], ExecResult]
@@ -153,10 +156,39 @@ class FakeSandbox:
             raise SandboxGoneError(f"sandbox {self._id} was removed from outside while it was in use")
 
 
+class FakeSidecar:
+    """A sidecar in memory: it runs until a test sets `ended` to its state; `printed` is its log."""
+
+    def __init__(self, request: SidecarRequest, sandbox: FakeSandbox) -> None:
+        self.request = request
+        self.sandbox = sandbox
+        self.ended: SidecarState | None = None
+        self.printed = ""
+
+    @property
+    def name(self) -> str:
+        return self.request.name
+
+    @property
+    def address(self) -> str | None:
+        return None
+
+    def state(self) -> SidecarState:
+        gone = self.sandbox.gone or self.sandbox.removed
+        return self.ended or SidecarState(not gone)
+
+    def log(self, max_bytes: int = LOG_TAIL_BYTES) -> str:
+        return self.printed[-max_bytes:]
+
+    def remove(self) -> None:
+        self.sandbox.remove()
+
+
 class FakeProvider:
     """Makes sandboxes in memory. `answer` decides what commands do; `fail_create` may raise for a request.
 
-    `keep`: remember the sandboxes made, in `made`; without it memory does not grow with their number.
+    `keep`: remember the sandboxes made, in `made`, and sidecars, in `sidecars`; without it memory does not
+    grow with their number. `on_sidecar` may end one, or give it a log. `networks` counts those now held.
     """
 
     def __init__(
@@ -167,7 +199,13 @@ class FakeProvider:
         broken_images: Iterable[str] = (),
         host: HostSnapshot = HOST,
         keep: bool = False,
+        on_sidecar: Callable[[FakeSidecar], None] = lambda sidecar: None,
+        tries: tuple[Try, ...] = (),
     ) -> None:
+        self.sidecars: list[FakeSidecar] = []
+        self.networks = 0
+        self._on_sidecar = on_sidecar
+        self._tries = tries
         self.made: list[FakeSandbox] = []
         self._answer = answer
         self._fail_create = fail_create
@@ -195,6 +233,24 @@ class FakeProvider:
         if self._keep:
             self.made.append(sandbox)
         return sandbox
+
+    def create_sidecar(self, request: SidecarRequest) -> FakeSidecar:
+        self._fail_create(request.request)
+        sandbox = FakeSandbox(f"fake-{next(self._numbers):08d}", request.request, self._answer)
+        sidecar = FakeSidecar(request, sandbox)
+        self._on_sidecar(sidecar)
+        if self._keep:
+            self.sidecars.append(sidecar)
+        return sidecar
+
+    @contextlib.contextmanager
+    def private_network(self, request: NetworkRequest) -> Iterator[PrivateNetwork]:
+        self.networks += 1
+        forwarder = "10.0.0.2" if request.wanted.mode == "allowlist" else None
+        try:
+            yield Joined(f"fake-network-{self.networks}", forwarder, 3128, asked=lambda: self._tries)
+        finally:
+            self.networks -= 1
 
     def close(self) -> None:
         """Nothing to close."""
