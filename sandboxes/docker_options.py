@@ -91,9 +91,7 @@ def _host_config(request: SandboxRequest, disk_limits: bool) -> dict[str, Any]:
     return config
 
 
-SIDECAR_PID_1 = (
-    "trap 'exit 124' USR1; \"$@\" & child=$!; (sleep {seconds}; kill -USR1 1) & wait \"$child\"; exit $?"
-)
+SIDECAR_PID_1 = 'trap \'exit 124\' USR1; "$@" & child=$!; (sleep {seconds}; kill -USR1 1) & wait "$child"; exit $?'
 """Runs a sidecar's program and ends with it, or at the deadline; the kernel then ends all that is left."""
 
 

@@ -76,6 +76,7 @@ class HostReadings:
     neighbours: int | None = None
 
 
-def snapshot_id(host: HostSnapshot, image: ImageSnapshot) -> str:
-    """The id of the pair: constants only."""
-    return content_id({"host": host.host_id, "image": image.image_key})
+def snapshot_id(host: HostSnapshot, image: ImageSnapshot, beside: tuple[str, ...] = ()) -> str:
+    """The id of host and image, and of the images of the services beside it (their keys): constants only."""
+    others: dict[str, object] = {"beside": list(beside)} if beside else {}
+    return content_id({"host": host.host_id, "image": image.image_key, **others})

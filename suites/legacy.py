@@ -10,12 +10,27 @@ import yaml
 from pydantic import Field
 
 from sandboxes.base import ImageSource, NetworkSpec
+from suites.compose import with_compose
 from suites.environment_fields import COMPOSE_FILES, image_of_service
 from suites.errors import TaskError, refuse
 from suites.hashing import task_digest
 from suites.reading import read_text, validated, without_canary
 from suites.task import Asked, GraderSpec, Grading, Step, Task
 from suites.task_file import HarborTable, Seconds
+
+TERMINAL_BENCH = {
+    f"T_BENCH_{name}": value
+    for name, value in {
+        "TASK_DOCKER_CLIENT_IMAGE_NAME": "client",
+        "TASK_DOCKER_CLIENT_CONTAINER_NAME": "client",
+        "TASK_DOCKER_NAME_PREFIX": "task",
+        "TEST_DIR": "/tests",
+        "TASK_LOGS_PATH": "/logs",
+        "CONTAINER_LOGS_PATH": "/logs",
+        "TASK_AGENT_LOGS_PATH": "/agent-logs",
+        "CONTAINER_AGENT_LOGS_PATH": "/agent-logs",
+    }.items()
+}
 
 
 class LegacyFile(HarborTable):
@@ -58,7 +73,7 @@ def load_legacy(folder: Path) -> Task:
     )
     compose = next((f for name in COMPOSE_FILES if (f := folder / name).is_file()), None)
     alone = compose is None or _only_client(compose)
-    return Task(
+    task = Task(
         name=folder.resolve().name,
         digest=task_digest(folder),
         folder=folder,
@@ -72,6 +87,7 @@ def load_legacy(folder: Path) -> Task:
         compose_file=None if alone else compose,
         main_service="client",
     )
+    return task if task.compose_file is None else with_compose(task, TERMINAL_BENCH)
 
 
 def _tables(file: Path) -> Any:

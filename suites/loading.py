@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suites import grading_fields, legacy
+from suites.compose import check_services, with_compose
 from suites.environment_fields import (
     artifacts_of,
     asked_of,
@@ -77,7 +78,7 @@ def load_task(folder: Path, env: Mapping[str, str]) -> tuple[Task, list[str]]:
     file = folder / "task.toml"
     parsed, warnings = task_file(file)
     refuse_unsupported(parsed.environment, file, "environment")
-    task = _task(folder, parsed, env)
+    task = _with_services(_task(folder, parsed, env), parsed)
     task, more = _with_solution_env(task, parsed, env, file)
     return task, warnings + more
 
@@ -135,6 +136,19 @@ def _task(folder: Path, parsed: TaskFile, env: Mapping[str, str]) -> Task:
         version=parsed.task.version,
         source=parsed.source,
     )
+
+
+def _with_services(task: Task, parsed: TaskFile) -> Task:
+    """The task with what its compose file adds; what task.toml says stands before it."""
+    if task.compose_file is not None:
+        own = {
+            "PREBUILT_IMAGE_NAME": parsed.environment.docker_image or "main",
+            "CPUS": f"{task.asked.cpus or 1:g}",
+            "MEMORY": f"{task.asked.memory_mb or 2048}M",
+        }
+        task = with_compose(task, own, parsed.environment.build_timeout_sec)
+    check_services(task)
+    return task
 
 
 def _steps(folder: Path, parsed: TaskFile, env: Mapping[str, str]) -> tuple[Step, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sandboxes.base import ImageSource, NetworkSpec
+from sandboxes.sidecar import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +113,34 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Service:
+    """A program beside the agent's container, on the trial's private network.
+
+    `asked` is always whole (cpus, memory_mb); `said` False: nobody wrote it, and a small default stands.
+    `depends_on`: (service, condition).
+    """
+
+    name: str
+    image: ImageSource
+    program: Program = field(default_factory=Program)
+    env: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    hostname: str | None = None
+    asked: Asked = field(default_factory=Asked)
+    said: bool = True
+    healthcheck: Healthcheck | None = None
+    depends_on: tuple[tuple[str, str], ...] = ()
+    capabilities: tuple[str, ...] = ()
+    read_only: bool = False
+    tmpfs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One problem. `name` is unique in its suite; `digest` is the sha256 of its content.
 
-    `main_service` is the agent's service in `compose_file` ("client" in legacy folders).
+    `main_service` is the agent's service in `compose_file` ("client" in legacy folders); `services` are the
+    others in the order in which they start, and the agent starts when `waits_for` holds.
     """
 
     name: str
@@ -140,6 +165,9 @@ class Task:
     simulated_user: Mapping[str, object] | None = None
     setup_timeout_s: float = 300.0
     main_service: str = "main"
+    services: tuple[Service, ...] = ()
+    main_aliases: tuple[str, ...] = ()
+    waits_for: tuple[tuple[str, str], ...] = ()
     version: str | None = None
     source: str | None = None
 

@@ -109,6 +109,8 @@ COLUMNS: tuple[Column, ...] = tuple(
         requested_shm_bytes int -- size of /dev/shm
         requested_gpus int -- GPUs
         requested_network string -- none, public, allowlist
+        requested_sidecar_cpus float -- cores promised to the services beside the agent together; null: none
+        requested_sidecar_memory_bytes int -- memory promised to them together
         """,
     )
     + _group(
@@ -137,6 +139,10 @@ COLUMNS: tuple[Column, ...] = tuple(
         used_throttled_s float -- time held back by the quota
         used_throttled_periods int -- periods held back by the quota
         used_disk_written_bytes int -- bytes written to block devices
+        used_sidecar_memory_peak_bytes map -- peak of each service beside the agent
+        used_sidecar_oom_kills int -- kills counted in them together
+        network_allowed strings -- hosts of the allowlist that were reached, and how often
+        network_refused strings -- hosts that were asked for and not allowed, and how often
         """,
     )
     + _group(
@@ -149,6 +155,7 @@ COLUMNS: tuple[Column, ...] = tuple(
         image_digest string -- identity of the image across hosts
         image_digest_kind string -- registry, recipe or engine
         image_engine_id string -- the engine's own id
+        sidecar_images strings -- service=digest of each service beside the agent
         node string -- Ray's node, by host name
         environment_changed bool -- differs from the wave before
         neighbours_at_start int -- our other containers on this host
@@ -169,6 +176,8 @@ COLUMNS: tuple[Column, ...] = tuple(
         total_s float -- finished less started
         cores_wait_s float -- waiting for exclusive cores
         image_s float -- image made ready
+        network_s float -- a private network made ready, and waiting for one
+        sidecars_s float -- services beside the agent started and healthy
         start_wait_s float -- waiting for a turn to start a container, when the engine is slow
         create_s float -- container created and started
         healthcheck_s float -- health check

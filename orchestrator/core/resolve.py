@@ -1,6 +1,8 @@
 """(what a task asks for, a resource setting) -> the concrete resources of one trial. Pure."""
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sandboxes.resources import ResourceSpec
@@ -78,3 +80,46 @@ def _limit(promise: float, absolute: float | str | None, headroom: float | str) 
     if absolute is not None:
         return None if isinstance(absolute, str) else float(absolute)
     return None if isinstance(headroom, str) else promise * headroom
+
+
+@dataclass(frozen=True, slots=True)
+class _Relative:
+    """A setting without its absolute values, which are meant for the agent's container."""
+
+    headroom: float | str
+    swap_mb: int
+    pids_limit: int | str
+    shm_mb: int
+    pinned: bool = False
+    cpus: float | None = None
+    cpus_limit: float | str | None = None
+    memory_mb: int | None = None
+    memory_limit_mb: int | str | None = None
+    disk_mb: int | None = None
+
+
+def resolve_beside(asked: AsksFor, setting: Setting) -> ResourceSpec:
+    """The resources of a sidecar or of a separate grader: its own promise under the sweep's headroom.
+
+    Its processor time is a quota also where the agent's cores are exclusive.
+    """
+    relative = _Relative(setting.headroom, setting.swap_mb, setting.pids_limit, setting.shm_mb)
+    return resolve(asked, relative)
+
+
+def promised(main: ResourceSpec, beside: Iterable[ResourceSpec]) -> ResourceSpec:
+    """What a trial is admitted by: the agent's container and everything beside it."""
+    others = list(beside)
+    if not others:
+        return main
+    return replace(
+        main,
+        cpus=main.cpus + cores_beside(main, others),
+        memory_mb=main.memory_mb + sum(spec.memory_mb for spec in others),
+    )
+
+
+def cores_beside(main: ResourceSpec, beside: Iterable[ResourceSpec]) -> float:
+    """Cores for the sidecars together; whole ones where the agent's are exclusive."""
+    cpus = sum(spec.cpus for spec in beside)
+    return float(math.ceil(cpus)) if main.pinned else cpus

@@ -22,7 +22,11 @@ class SweepFacts:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One attempt. `columns`: what only the driver knows about the row (queued_at, digests, names)."""
+    """One attempt. `columns`: what only the driver knows about the row (queued_at, digests, names).
+
+    `sidecars`: the resources of the task's services by name; `graders`: those of separate graders by step,
+    where the task asks for others than the agent's.
+    """
 
     job: Job
     attempt_id: str
@@ -32,6 +36,8 @@ class Assignment:
     runtime: str | None = None
     seed: int = 0
     columns: Mapping[str, object] = field(default_factory=dict)
+    sidecars: Mapping[str, ResourceSpec] = field(default_factory=dict)
+    graders: Mapping[str, ResourceSpec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

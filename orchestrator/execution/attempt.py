@@ -13,6 +13,7 @@ from orchestrator.execution.assignment import Assignment
 from orchestrator.execution.evidence import Recorder
 from orchestrator.execution.phases import Phases
 from sandboxes.base import SandboxProvider
+from sandboxes.private_network import Try
 from sandboxes.resources import Counters, EffectiveResources
 from sandboxes.snapshot import HostReadings, ImageSnapshot
 from suites.grading import Verdict
@@ -65,3 +66,6 @@ class Attempt:
     before: HostReadings = field(default_factory=HostReadings)
     after: HostReadings = field(default_factory=HostReadings)
     artifacts: bytes | None = None
+    sidecar_images: dict[str, ImageSnapshot] = field(default_factory=dict)
+    sidecar_counters: dict[str, Counters] = field(default_factory=dict)
+    tries: tuple[Try, ...] = ()

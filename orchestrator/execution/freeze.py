@@ -13,12 +13,12 @@ from orchestrator.agents.settings import AgentSettings
 from orchestrator.config import ConfigError, ResourceSetting, SweepConfig
 from orchestrator.core.dispatch import Job, Shape
 from orchestrator.core.plan import Arm, Plan, TrialSpec, attempt_id, difference, trials
-from orchestrator.core.resolve import resolve
+from orchestrator.core.resolve import promised, resolve, resolve_beside
 from orchestrator.execution.assignment import Assignment, SweepFacts
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import TrialState, find_sweep
 from sandboxes.resources import ResourceSpec
-from suites.task import Suite, Task
+from suites.task import Asked, Suite, Task
 
 VERSION = "0.1.0"
 
@@ -152,6 +152,27 @@ class Assigner:
         task = self._frozen.tasks[trial.task]
         return resolve(task.asked, self._frozen.resources[trial.arm.resources])
 
+    def promise(self, trial: TrialSpec) -> ResourceSpec:
+        """What the whole trial is admitted by, its sidecars included."""
+        task = self._frozen.tasks[trial.task]
+        return promised(self.spec(trial), self._beside(task, trial).values())
+
+    def _beside(self, task: Task, trial: TrialSpec) -> dict[str, ResourceSpec]:
+        setting = self._frozen.resources[trial.arm.resources]
+        return {service.name: resolve_beside(service.asked, setting) for service in task.services}
+
+    def _graders(self, task: Task, trial: TrialSpec) -> dict[str, ResourceSpec]:
+        """Separate graders that ask for something of their own; what they leave open is as the agent's."""
+        setting = self._frozen.resources[trial.arm.resources]
+        found = {}
+        for step in task.steps:
+            asked = step.grading.asked
+            if asked is not None and asked != Asked():
+                cpus, memory = asked.cpus or task.asked.cpus, asked.memory_mb or task.asked.memory_mb
+                whole = replace(asked, cpus=cpus, memory_mb=memory)
+                found[step.name] = resolve_beside(whole, setting)
+        return found
+
     def __call__(self, job: Job) -> Assignment:
         frozen, trial = self._frozen, job.trial
         task, agent = frozen.tasks[trial.task], frozen.agents[trial.arm.agent]
@@ -177,6 +198,8 @@ class Assigner:
             runtime=setting.runtime,
             seed=int(trial.key[:8], 16),
             columns=columns,
+            sidecars=self._beside(task, trial),
+            graders=self._graders(task, trial),
         )
 
     def jobs(self, states: Mapping[str, TrialState], waves: Iterable[int]) -> list[Job]:
@@ -188,7 +211,7 @@ class Assigner:
                 if state is not None and state.settled:
                     continue
                 attempt, failures = (state.next_attempt, state.failures) if state else (0, 0)
-                found.append(Job(trial, shape_of(self.spec(trial)), attempt, failures))
+                found.append(Job(trial, shape_of(self.promise(trial)), attempt, failures))
         return found
 
 

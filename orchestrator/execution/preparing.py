@@ -19,12 +19,13 @@ def ensure_base(say: Callable[[str], None]) -> ImageSnapshot:
 
 
 def ensure_images(path: Path, say: Callable[[str], None], as_json: bool) -> int:
-    """Every task's image and separate grader image; returns how many could not be made."""
+    """Every task's image, those of its services, and separate grader images; returns how many could not be made."""
     suite = load_suite(path)
     failed = 0
     with DockerProvider.from_environment(os.environ) as provider:
         for task in suite.tasks:
             sources = [task.image, *(s.grading.image for s in task.steps if s.grading.image is not None)]
+            sources += [service.image for service in task.services]
             for source in sources:
                 try:
                     image = provider.ensure_image(source)

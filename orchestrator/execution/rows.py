@@ -17,11 +17,14 @@ from sandboxes.snapshot import HostSnapshot, ImageSnapshot, snapshot_id
 
 MIB = 1024 * 1024
 MAX_MESSAGE = 4_000
+MAX_TRIES = 100
 _PHASES = (
     "cores_wait",
     "image",
+    "network",
     "start_wait",
     "create",
+    "sidecars",
     "healthcheck",
     "setup",
     "agent",
@@ -44,6 +47,7 @@ def attempt_row(attempt: Attempt, host: HostSnapshot, node: str, constants: Mapp
     row |= _effective(attempt)
     row |= {f"used_{name}": getattr(attempt.counters, field) for name, field in _USED}
     row |= _environment(attempt, host, node)
+    row |= _beside(attempt)
     row |= {f"{phase}_s": _seconds(attempt.phases.seconds.get(phase)) for phase in _PHASES}
     row |= _usage(attempt)
     row["output_dropped_bytes"] = attempt.recorder.dropped_bytes
@@ -174,12 +178,36 @@ def _environment(attempt: Attempt, host: HostSnapshot, node: str) -> dict[str, o
     }
     if image is not None:
         columns |= {
-            "snapshot_id": _snapshot_id(host, image),
+            "snapshot_id": _snapshot_id(
+                host, image, tuple(i.image_key for _, i in sorted(attempt.sidecar_images.items()))
+            ),
             "image_key": _image_key(image),
             "image_reference": image.reference,
             "image_digest": image.digest,
             "image_digest_kind": image.digest_kind,
             "image_engine_id": image.engine_id,
+        }
+    return columns
+
+
+def _beside(attempt: Attempt) -> dict[str, object]:
+    """The services beside the agent, and what was asked of its network; null where there was none."""
+    columns: dict[str, object] = {}
+    specs, counted = attempt.assignment.sidecars, attempt.sidecar_counters
+    if specs:
+        columns |= {
+            "requested_sidecar_cpus": sum(spec.cpus for spec in specs.values()),
+            "requested_sidecar_memory_bytes": sum(spec.memory_mb for spec in specs.values()) * MIB,
+            "used_sidecar_memory_peak_bytes": {
+                n: float(c.memory_peak_bytes) for n, c in counted.items() if c.memory_peak_bytes is not None
+            },
+            "used_sidecar_oom_kills": sum(c.oom_kills or 0 for c in counted.values()) if counted else None,
+            "sidecar_images": [f"{name}={image.digest}" for name, image in sorted(attempt.sidecar_images.items())],
+        }
+    if attempt.assignment.task.network.mode == "allowlist":
+        columns |= {
+            "network_allowed": [found.line() for found in attempt.tries if found.allowed][:MAX_TRIES],
+            "network_refused": [found.line() for found in attempt.tries if not found.allowed][:MAX_TRIES],
         }
     return columns
 
@@ -195,8 +223,8 @@ def _image_key(image: ImageSnapshot) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _snapshot_id(host: HostSnapshot, image: ImageSnapshot) -> str:
-    return snapshot_id(host, image)
+def _snapshot_id(host: HostSnapshot, image: ImageSnapshot, beside: tuple[str, ...]) -> str:
+    return snapshot_id(host, image, beside)
 
 
 def _usage(attempt: Attempt) -> dict[str, object]:

@@ -209,7 +209,7 @@ def _recover(
             continue
         trial = TrialSpec(fields["trial_key"], fields["task"], arm, fields["wave"], fields["repeat"], -1)
         trial = next((t for t in trials(frozen.plan, trial.wave) if t.key == trial.key), trial)
-        job = Job(trial, shape_of(assigner.spec(trial)), fields["attempt"])
+        job = Job(trial, shape_of(assigner.promise(trial)), fields["attempt"])
         assignment = assigner(job)
         constants = {**facts(frozen).columns, **assignment.columns, **requested(assignment.resources)}
         started = datetime.fromisoformat(str(begun["started_at"]))

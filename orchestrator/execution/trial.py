@@ -3,24 +3,34 @@
 Guarantees. The agent is dead, and that was checked, before anything of the grader reaches a container. The
 container is removed whatever happens. An ending is a row, never an exception: what the place did wrong is
 SANDBOX_ERROR or IMAGE_ERROR, and anything unexpected is SANDBOX_ERROR of kind "internal" with its text.
-Order of the phases and their names: cores_wait, image, start_wait, create, healthcheck, setup, agent, kill,
-artifacts, grade, remove; each has a column `<phase>_s` and failures name the phase they happened in.
+Order of the phases and their names: cores_wait, image, network, start_wait, create, sidecars, healthcheck,
+setup, agent, kill, artifacts, grade, remove; each has a column `<phase>_s` and failures name the phase they happened in.
 """
 
 import contextlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from orchestrator.agents.base import Agent, AgentContext, AgentResult, ModelEndpoint, with_layers
 from orchestrator.core.ending import Ending
+from orchestrator.core.resolve import cores_beside
 from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, SweepFacts
 from orchestrator.execution.attempt import Attempt, Place
 from orchestrator.execution.conclusion import check_changes, conclude
 from orchestrator.execution.evidence import Recorder, pack_artifacts
 from orchestrator.execution.healthcheck import HealthcheckFailed, wait_until_healthy
+from orchestrator.execution.making import SandboxMaker
 from orchestrator.execution.phases import Phases
-from orchestrator.execution.steps import SETUP_SCRIPT_S, copy_workdir
+from orchestrator.execution.sidecars import (
+    Ground,
+    SidecarFailed,
+    collect_all,
+    main_env,
+    open_network,
+    start_sidecars,
+)
+from orchestrator.execution.steps import copy_workdir
 from orchestrator.models.usage import combine
 from sandboxes.base import (
     FileEntry,
@@ -29,17 +39,13 @@ from sandboxes.base import (
     NetworkSpec,
     Sandbox,
     SandboxError,
-    SandboxRequest,
 )
-from sandboxes.labels import ATTEMPT, SWEEP
-from sandboxes.resources import Placement
-from sandboxes.snapshot import ImageSnapshot
-from suites.artifacts import collect, put_back
+from sandboxes.private_network import PrivateNetwork
+from suites.artifacts import put_back
 from suites.graders import grade
 from suites.grading import Verdict
 from suites.task import Step, Task
 
-SAFETY_S = 120.0
 LOG_FOLDERS = ("/logs/verifier", "/logs/agent", "/logs/artifacts")
 
 
@@ -54,6 +60,8 @@ def run_attempt(assignment: Assignment, facts: SweepFacts, agent: Agent, place: 
         attempt.ending = Ending(Status.IMAGE_ERROR, phases.current, "image", str(error))
     except HealthcheckFailed as error:
         attempt.ending = Ending(Status.SANDBOX_ERROR, "healthcheck", "healthcheck", str(error))
+    except SidecarFailed as error:
+        attempt.ending = Ending(Status.SANDBOX_ERROR, phases.current, "sidecar", str(error))
     except SandboxError as error:
         attempt.ending = Ending(Status.SANDBOX_ERROR, phases.current, type(error).__name__, str(error))
     except Exception as error:  # noqa: BLE001 - an attempt ends as a row whatever happens
@@ -80,83 +88,52 @@ def _take_usage(attempt: Attempt, agent: Agent, place: Place) -> None:
 def _run(attempt: Attempt, facts: SweepFacts, agent: Agent, place: Place) -> None:
     assignment, phases = attempt.assignment, attempt.phases
     task, spec = assignment.task, assignment.resources
-    if task.compose_file is not None:
-        raise SandboxError(f"task {task.name}: compose environments cannot be run; use a task with one container")
     with phases("image"):
         source = with_layers(task.image, agent.image_layers())
         attempt.image = place.provider.ensure_image(source)
     with contextlib.ExitStack() as held:
         with phases("cores_wait"):
-            cores = held.enter_context(place.take_cores(round(spec.cpus))) if spec.pinned else ()
-        make = _SandboxMaker(attempt, facts, place, cores)
-        sandbox = make(attempt.image, _network(assignment, agent, place), "create")
-        try:
-            attempt.effective = sandbox.effective
-            _work(attempt, facts, agent, place, sandbox, make)
-        finally:
-            with phases("remove"):
-                sandbox.remove()
+            cores = held.enter_context(_cores(assignment, place)) if spec.pinned else ()
+        own, beside = cores[: round(spec.cpus)], cores[round(spec.cpus) :]
+        make = SandboxMaker(attempt, facts, place, own)
+        private = open_network(attempt, place, held, make.labels, make.deadline_s)
+        sandbox = make(attempt.image, _network(assignment, agent, place, private), "create", main_env(task, private))
+        held.enter_context(_removed(phases, sandbox))
+        attempt.effective = sandbox.effective
+        services = start_sidecars(attempt, place, private, beside, make.labels, make.deadline_s, held)
+        _work(attempt, facts, agent, place, Ground(sandbox, services), make)
 
 
-def _network(assignment: Assignment, agent: Agent, place: Place) -> NetworkSpec:
+def _cores(assignment: Assignment, place: Place) -> contextlib.AbstractContextManager[tuple[int, ...]]:
+    """Exclusive cores: the agent's first, then those that its sidecars share."""
+    spec = assignment.resources
+    return place.take_cores(round(spec.cpus + cores_beside(spec, assignment.sidecars.values())))
+
+
+@contextlib.contextmanager
+def _removed(phases: Phases, sandbox: Sandbox) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with phases("remove"):
+            sandbox.remove()
+
+
+def _network(assignment: Assignment, agent: Agent, place: Place, private: PrivateNetwork | None) -> NetworkSpec:
     """The task's network; an agent that asks a model from inside gets a way to the gateway and nothing else."""
     task = assignment.task
     inside = agent.needs_model and assignment.agent.kind == "command"
-    if inside and task.network.mode == "none" and place.closed_network is not None:
-        return replace(task.network, network_name=place.closed_network)
+    closed = place.closed_network if inside and task.network.mode != "public" else None
+    if private is not None:
+        spec = private.joined(task.network, task.main_aliases or (task.main_service,))
+        return spec if closed is None else replace(spec, also=(*spec.also, closed))
+    if closed is not None:
+        return replace(task.network, network_name=closed)
     return task.network
 
 
-@dataclass(slots=True)
-class _SandboxMaker:
-    """Makes containers of one attempt, all with the same resources, cores and labels."""
-
-    attempt: Attempt
-    facts: SweepFacts
-    place: Place
-    cores: tuple[int, ...]
-
-    def __call__(self, image: ImageSnapshot, network: NetworkSpec, phase: str) -> Sandbox:
-        assignment = self.attempt.assignment
-        task = assignment.task
-        limit_s = _longest_s(task, self.facts)
-        request = SandboxRequest(
-            image=image,
-            resources=assignment.resources,
-            placement=Placement(self.cores),
-            labels={SWEEP: self.facts.sweep_id, ATTEMPT: assignment.attempt_id},
-            deadline_s=limit_s,
-            network=network,
-            env=task.env,
-            capabilities=task.capabilities,
-            read_only=task.read_only,
-            runtime=assignment.runtime,
-        )
-        with contextlib.ExitStack() as turn:
-            with self.attempt.phases("start_wait"):
-                turn.enter_context(self.place.start_turn())
-            with self.attempt.phases(phase):
-                return self.place.provider.create(request)
-
-
-def _longest_s(task: Task, facts: SweepFacts) -> float:
-    """The sum of everything that has a timeout: a container older than that has no owner."""
-    total = SAFETY_S + task.setup_timeout_s
-    for step in task.steps:
-        total += (step.agent_timeout_s or facts.default_agent_timeout_s) * facts.timeout_multiplier
-        total += step.grading.timeout_s * facts.timeout_multiplier
-        total += sum(hook.timeout_s for hook in step.grading.collect)
-        total += SETUP_SCRIPT_S if step.workdir_dir is not None else 0.0
-        check = step.healthcheck or task.healthcheck
-        if check is not None:
-            total += check.start_period_s + (check.interval_s + check.timeout_s) * (check.retries + 1)
-    return total
-
-
-def _work(
-    attempt: Attempt, facts: SweepFacts, agent: Agent, place: Place, sandbox: Sandbox, make: _SandboxMaker
-) -> None:
-    task, phases = attempt.assignment.task, attempt.phases
+def _work(attempt: Attempt, facts: SweepFacts, agent: Agent, place: Place, ground: Ground, make: SandboxMaker) -> None:
+    task, phases, sandbox = attempt.assignment.task, attempt.phases, ground.main
     sandbox.put(FileEntry(path, mode=0o777) for path in LOG_FOLDERS)
     endpoint = place.endpoint(attempt.assignment) if agent.needs_model else None
     verdicts: list[tuple[Step, Verdict]] = []
@@ -174,10 +151,11 @@ def _work(
         attempt.recorder.note("agent_ended", step=step.name, ending=result.ending, message=result.message)
         with phases("kill"):
             sandbox.kill_processes()
+        ground.services.require()
         kills_before = sandbox.counters().oom_kills or 0
         if result.ending in ("model_error", "budget"):
             break
-        verdict, kills = _grade_step(attempt, facts, place, sandbox, make, step)
+        verdict, kills = _grade_step(attempt, facts, place, ground, make, step)
         grader_kills += kills if step.grading.mode == "separate" else 0
         verdicts.append((step, verdict))
         if step.grading.mode == "shared":
@@ -222,15 +200,15 @@ def _context(
 
 
 def _grade_step(
-    attempt: Attempt, facts: SweepFacts, place: Place, sandbox: Sandbox, make: _SandboxMaker, step: Step
+    attempt: Attempt, facts: SweepFacts, place: Place, ground: Ground, make: SandboxMaker, step: Step
 ) -> tuple[Verdict, int]:
     """The verdict, and the OOM kills counted in a separate grading container."""
-    assignment, phases = attempt.assignment, attempt.phases
+    assignment, phases, sandbox = attempt.assignment, attempt.phases, ground.main
     task, grading = assignment.task, step.grading
     attempt.grading_mode = grading.mode
     grading = replace(grading, timeout_s=grading.timeout_s * facts.timeout_multiplier)
     with phases("artifacts"):
-        taken = collect(sandbox, step, grading)
+        taken = collect_all(ground, task, step, grading)
         if facts.keep_artifacts and taken.entries:
             attempt.artifacts = pack_artifacts(taken.entries)
         attempt.flags += taken.flags
@@ -248,7 +226,7 @@ def _grade_step(
     with phases("grade"):
         assert attempt.image is not None
         image = place.provider.ensure_image(grading.image or _plain(task.image))
-        judge_sandbox = make(image, grading.network, "grade")
+        judge_sandbox = make(image, grading.network, "grade", resources=assignment.graders.get(step.name))
         try:
             judge_sandbox.put(FileEntry(path, mode=0o777) for path in LOG_FOLDERS)
             put_back(judge_sandbox, taken)

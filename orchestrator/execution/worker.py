@@ -50,6 +50,10 @@ class Worker:
         if attempt.image is not None and isinstance(key, str) and key not in self._told:
             self._told.add(key)
             dimensions.append(("images", key, asdict(attempt.image)))
+        for beside in attempt.sidecar_images.values():
+            if beside.image_key not in self._told:
+                self._told.add(beside.image_key)
+                dimensions.append(("images", beside.image_key, asdict(beside)))
         notices = tuple(f"{self._place.node}: {text}" for text in self._place.heard)
         self._place.heard.clear()
         return Outcome(row, attempt.recorder.compressed(), attempt.artifacts, tuple(dimensions), notices)
