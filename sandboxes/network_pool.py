@@ -26,6 +26,7 @@ from sandboxes.locks import FileLock
 
 POOL_SIZE = 12
 POOL = "passhat.pool"
+PREFIX = "passhat-pool"
 LIFETIME_S = 30 * 86_400.0
 POLL_S = 0.1
 OPTIONS = {"com.docker.network.bridge.inhibit_ipv4": "true"}
@@ -77,7 +78,7 @@ class NetworkPool:
 
     def _ready(self, place: int) -> str:
         """Make the network of a place, or use this process's own from before."""
-        name = f"passhat-pool-{place}"
+        name = f"{PREFIX}-{place}"
         for found in self._named(name):
             self._empty(found["Id"])
             if (found.get("Labels") or {}).get(OWNER) == self._owner:

@@ -88,6 +88,11 @@ def _images(task: Task) -> Iterator[tuple[str, str]]:
     reference = task.image.reference
     if reference is not None and "@sha256:" not in reference:
         yield "task.toml", f"{reference!r} is a tag, which may name another image tomorrow: use a digest"
+    for service in task.services:
+        name = service.image.reference
+        if name is not None and "@sha256:" not in name:
+            where = f"service {service.name}: {name!r} is a tag, which may name another image tomorrow: use a digest"
+            yield _compose_name(task), where
     for name, text in _dockerfiles(task):
         for base in re.findall(r"^FROM\s+(?:--\S+\s+)*(\S+)", text, re.MULTILINE):
             if "$" not in base and base != "scratch" and "@sha256:" not in base and _is_loose(base):
@@ -115,8 +120,26 @@ def _limits(task: Task) -> Iterator[tuple[str, str]]:
     for key, value in (("cpus", task.asked.cpus), ("memory_mb", task.asked.memory_mb)):
         if value is None:
             yield "task.toml", f"environment.{key} is not said, so the sweep's default decides: say what it needs"
+    for service in task.services:
+        if not service.said:
+            promise = f"{service.asked.cpus:g} cores and {service.asked.memory_mb} MiB"
+            yield _compose_name(task), f"service {service.name} says no limits, so it is promised {promise}: say them"
     if any(step.agent_timeout_s is None for step in task.steps):
         yield "task.toml", "agent.timeout_sec is not said: without it an agent may take as long as the sweep allows"
+
+
+def _allowlist(task: Task) -> Iterator[tuple[str, str]]:
+    """Whoever answers at a named host may answer otherwise tomorrow, and takes whatever it is sent."""
+    if task.network.mode == "allowlist":
+        hosts = ", ".join(task.network.allowed_hosts)
+        yield "task.toml", f"the agent reaches {hosts}, so the result depends on them: put what it needs into the image"
+    for step in task.steps:
+        if step.grading.mode == "separate" and step.grading.network.mode != "none":
+            yield "task.toml", f"its grader has network {step.grading.network.mode!r}: grade without one"
+
+
+def _compose_name(task: Task) -> str:
+    return "task.toml" if task.compose_file is None else task.compose_file.relative_to(task.folder).as_posix()
 
 
 def _canary(task: Task) -> Iterator[tuple[str, str]]:
@@ -180,4 +203,5 @@ RULES: dict[str, Callable[[Task], Iterator[tuple[str, str]]]] = {
     "answer-visible": _answers,
     "resources-not-said": _limits,
     "no-canary": _canary,
+    "depends-on-hosts": _allowlist,
 }

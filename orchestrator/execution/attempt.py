@@ -26,7 +26,8 @@ class Place:
 
     `await_engine` returns once the engine answers, and removes what the attempt before may have left when told
     True; `start_turn` is held while a container starts. What there is
-    to say of the node goes into `heard`, which the worker empties after each attempt.
+    to say of the node goes into `heard`, which the worker empties after each attempt. `close` gives
+    back what the node keeps between attempts.
     """
 
     provider: SandboxProvider
@@ -43,6 +44,7 @@ class Place:
     await_engine: Callable[[bool], None] = lambda _: None
     start_turn: Callable[[], AbstractContextManager[None]] = nullcontext
     heard: list[str] = field(default_factory=list)
+    close: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)

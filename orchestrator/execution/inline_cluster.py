@@ -46,3 +46,4 @@ class InlineCluster:
     def close(self) -> None:
         self._queue.clear()
         self._events.clear()
+        self._worker.close()

@@ -76,6 +76,7 @@ def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
         await_engine=partial(_ready, provider, facts.sweep_id, options.engine_wait_s, heard.append),
         start_turn=gate.turn,
         heard=heard,
+        close=provider.close,
     )
     if options.models is not None:
         place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage, judge=options.models.judge)

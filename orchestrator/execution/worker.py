@@ -61,3 +61,7 @@ class Worker:
     def ping(self) -> tuple[str, int]:
         """(node, process id): answered once the place is open."""
         return self._place.node, os.getpid()
+
+    def close(self) -> None:
+        """Give back what the place keeps between attempts; a process that ends without it leaves that to the reaper."""
+        self._place.close()

@@ -61,7 +61,11 @@ def rewards(text: str | None, then: Callable[[FakeSandbox], object] = lambda _: 
 
 
 def attempt(
-    provider: FakeProvider, agent: ScriptedAgent | None = None, task: Task | None = None, kind: str = "nop"
+    provider: FakeProvider,
+    agent: ScriptedAgent | None = None,
+    task: Task | None = None,
+    kind: str = "nop",
+    **given: object,
 ) -> tuple[Attempt, Mapping[str, object]]:
     """Make one attempt; returns it and its row, checked, with every container gone."""
     provider._keep = True
@@ -78,7 +82,7 @@ def attempt(
     settings = NopSettings(name="a", kind="nop")
     if kind == "command":
         settings = CommandSettings(name="a", kind="command", argv=("true",))
-    assignment = replace(assign(JOB), task=task or make_task(), agent=settings)
+    assignment = replace(assign(JOB), task=task or make_task(), agent=settings, **given)
     made = run_attempt(assignment, FACTS, agent or ScriptedAgent(), place)
     row = attempt_row(made, HOST, "n1", FACTS.columns)
     check(row | {"final": True})

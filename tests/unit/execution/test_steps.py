@@ -90,12 +90,6 @@ def test_a_setup_that_fails_is_the_places_doing_and_names_the_step(tmp_path: Pat
     assert row["failure_message"] == "step one: setup.sh ended with 7: no such tool"
 
 
-def test_a_task_of_several_containers_is_refused_in_words() -> None:
-    _, row = attempt(FakeProvider(), task=make_task(compose_file=Path("compose.yaml")))
-    assert row["status"] == "SANDBOX_ERROR"
-    assert "compose" in str(row["failure_message"])
-
-
 def test_the_worst_ending_stands_and_usage_adds_up() -> None:
     first = AgentResult("timeout", "after 5 s", usage=ModelUsage(tokens_in=5, cost_usd=0.25))
     second = AgentResult("finished", usage=ModelUsage(model="m", tokens_in=7))
