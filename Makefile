@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-quick check bench bench-scale faults hostile sim image cluster-up cluster-down cluster-check clean lock
+.PHONY: run test test-quick check bench bench-scale faults hostile load sim image cluster-up cluster-down cluster-check clean lock
 
 run: $(VENV)/.runtime
 	$(BIN)/passhat images bootstrap
@@ -35,6 +35,10 @@ bench: $(VENV)/.dev
 faults: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
 	$(BIN)/python -m tests.faults
+
+load: $(VENV)/.dev
+	$(BIN)/passhat images bootstrap
+	$(BIN)/python -m tests.bench load_bench
 
 hostile: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap

@@ -1,7 +1,8 @@
 """`make bench`: runs every benchmark, prints a table, writes build/bench.json.
 
 Each figure is a ratio against a peer or a floor measured in the same run, or a bound that does not depend on
-the machine's speed alone. `python -m tests.bench NAME ...` runs only the modules named.
+the machine's speed alone. `python -m tests.bench NAME ...` runs only the modules named
+and writes build/NAME.json; `load_bench` takes minutes, and is `make load`.
 """
 
 import importlib
@@ -28,7 +29,7 @@ def main(names: list[str]) -> int:
         shown = f"{value:.3g}" if isinstance(value, float) else str(value)
         table.add_row(str(row["name"]), shown, str(row["unit"]), str(row["aim"]), "yes" if row["holds"] else "NO")
     Console(width=110).print(table)
-    target = Path("build/bench.json")
+    target = Path(f"build/{'-'.join(names) or 'bench'}.json")
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps(found, indent=1))
     return 0 if all(row["holds"] for row in found) else 1

@@ -12,6 +12,7 @@ from orchestrator.core.retry import BROKEN_TASK, RetryPolicy
 from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, Outcome
 from orchestrator.execution.driver import Driver, Spending
+from orchestrator.models.usage import ModelUsage
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import trial_states
 from tests.unit.execution.scripted import DIES, HANGS, ScriptedCluster, drive, outcome
@@ -196,3 +197,15 @@ def test_evidence_is_kept_beside_the_row_that_names_it(tmp_path: Path) -> None:
     assert (tmp_path / str(row["transcript_uri"])).read_bytes() == b"said"
     assert (tmp_path / str(row["artifacts_uri"])).read_bytes() == b"made"
     assert (tmp_path / "hosts" / "h1.parquet").is_file()
+
+
+def test_what_a_dead_worker_had_spent_is_on_its_lost_row(tmp_path: Path) -> None:
+    used = {"k001-0": ModelUsage(model="m", tokens_in=300, tokens_out=20, cost_usd=0.5, calls=3)}
+
+    def script(assignment: Assignment) -> Outcome | str:
+        return DIES if assignment.attempt_id in ("k001-0", "k002-0") else passes(assignment)
+
+    ran = drive(tmp_path, ScriptedCluster(script), make_jobs(3), usage=used.get)
+    lost = {r["trial_key"]: r for r in ran.rows if r["status"] == "LOST"}
+    assert [lost["k001"][name] for name in ("calls", "tokens_in", "cost_usd", "model")] == [3, 300, 0.5, "m"]
+    assert lost["k002"]["calls"] is lost["k002"]["cost_usd"] is None

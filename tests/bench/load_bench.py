@@ -1,0 +1,211 @@
+"""A thousand no-op trials in one sweep, 32 at once on all cores shared, with a fault in every twentieth.
+
+What grows from the first hundred to the last: memory, file handles and threads of the driver, of its workers and
+of the engine, and the engine's objects. The faults are a container removed or killed, or a worker killed.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import docker.errors
+import ray
+
+from orchestrator.config import parse_sweep
+from orchestrator.execution.freeze import facts, freeze
+from orchestrator.execution.place import PlaceOptions, open_worker, reap_here
+from orchestrator.execution.ray_cluster import RayCluster, connect
+from orchestrator.execution.session import RunOptions, run_sweep
+from orchestrator.storage.root import Root
+from sandboxes.bootstrap import BASE_REFERENCE
+from sandboxes.docker import DockerProvider
+from sandboxes.labels import SWEEP
+from suites.loading import load_suite
+from tests.builders import make_task
+
+TRIALS = 1_000
+AT_ONCE = 32
+FAULT_EVERY = 20
+HUNDRED = max(1, TRIALS // 10)
+SEED = 20261202
+TASK = f"""[environment]
+docker_image = "{BASE_REFERENCE}"
+cpus = 0.05
+memory_mb = 64
+network_mode = "no-network"
+workdir = "/"
+"""
+TEST = '#!/bin/bash\n[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
+SOLUTION = "#!/bin/bash\necho hello > /tmp/answer.txt\n"
+# What may be added, or the factor, from the first hundred to the last; memory is in MB.
+BOUNDS = {"MB": 1.15, "handles": 8, "threads": 4}
+
+
+@dataclass(slots=True)
+class Watch:
+    """Hears the sweep: takes a reading at every hundred, and does harm at every twentieth attempt."""
+
+    provider: DockerProvider
+    sweep_id: str
+    rng: random.Random = field(default_factory=lambda: random.Random(SEED))
+    ended: Counter[tuple[str, str]] = field(default_factory=Counter)
+    settled: int = 0
+    injected: Counter[str] = field(default_factory=Counter)
+    readings: list[dict[str, float]] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def hear(self, event: str, fields: Mapping[str, object]) -> None:
+        if event == "engine":
+            self.said.append(str(fields["message"]))
+        if event != "attempt":
+            return
+        self.ended[str(fields["status"]), str(fields.get("failure_kind"))] += 1
+        self.settled += bool(fields["final"])
+        count = sum(self.ended.values())
+        if bool(fields["final"]) and self.settled % HUNDRED == 0 and self.settled < TRIALS:
+            self.readings.append(self._read())
+        if count % FAULT_EVERY == 0 and count <= TRIALS:
+            self._harm()
+
+    def containers(self) -> list[str]:
+        listed = self.provider.engine.client.containers(all=True, filters={"label": f"{SWEEP}={self.sweep_id}"})
+        return [str(item["Id"]) for item in listed]
+
+    def _harm(self) -> None:
+        kind = self.rng.choice(("container removed", "container killed", "worker killed"))
+        with contextlib.suppress(docker.errors.APIError, ProcessLookupError, IndexError):
+            if kind == "worker killed":
+                os.kill(self.rng.choice(busy_workers()), signal.SIGKILL)
+            elif kind == "container killed":
+                self.provider.engine.client.kill(self.rng.choice(self.containers()))
+            else:
+                self.provider.engine.client.remove_container(self.rng.choice(self.containers()), force=True)
+            self.injected[kind] += 1
+
+    def _read(self) -> dict[str, float]:
+        client = self.provider.engine.client
+        found: dict[str, float] = {"containers": len(self.containers())}
+        found |= {"networks": len(client.networks()), "volumes": len(client.volumes()["Volumes"] or [])}
+        found |= {"images": len(client.images(all=True))}
+        workers = [reading for pid in workers_here() if (reading := process(pid))]
+        for key in BOUNDS:
+            found[f"worker {key}"] = statistics.median(w[key] for w in workers) if workers else 0.0
+        for name, pid in (("driver", os.getpid()), ("engine", engine_pid())):
+            found |= {f"{name} {key}": value for key, value in process(pid).items()}
+        return found
+
+
+def process(pid: int) -> dict[str, float]:
+    """Resident memory, open file handles and threads; empty when the process is gone or hidden."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        handles, threads = len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return {}
+    return {"MB": pages * 4096 / 1e6, "handles": handles, "threads": threads}
+
+
+def engine_pid() -> int:
+    """The machine's daemon; 0 when it is somewhere else."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path("/var/run/docker.pid").read_text())
+    return 0
+
+
+def workers_here(name: str = "ray::WorkerActor") -> list[int]:
+    """Workers of this driver: below the raylet that this process started."""
+    mine = {os.getpid()}
+    parents: dict[int, int] = {}
+    names: dict[int, bytes] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                names[int(folder.name)] = (folder / "cmdline").read_bytes()
+    for _ in range(4):
+        mine |= {pid for pid, parent in parents.items() if parent in mine}
+    return sorted(pid for pid in mine if names.get(pid, b"").startswith(name.encode()))
+
+
+def busy_workers() -> list[int]:
+    return workers_here("ray::WorkerActor.run")
+
+
+def rows() -> list[dict[str, object]]:
+    with DockerProvider() as provider:
+        provider.images.ensure_base()
+        connect(None)
+        try:
+            with tempfile.TemporaryDirectory(prefix="passhat-load-") as name:
+                return _measure(Path(name), provider)
+        finally:
+            ray.shutdown()
+
+
+def _measure(folder: Path, provider: DockerProvider) -> list[dict[str, object]]:
+    files = {"tests/test.sh": TEST, "solution/solve.sh": SOLUTION}
+    make_task(folder / "suite" / "noop", TASK, files)
+    text = f"""name = "load"
+suite = "{folder / "suite"}"
+repeats = {TRIALS}
+seed = {SEED}
+keep_artifacts = false
+agents = [{{ name = "oracle", kind = "oracle" }}]
+resources = [{{ name = "20x", headroom = 20.0, pinned = false }}]
+retry = {{ max = 5, backoff_s = 0.1 }}
+"""
+    root = Root(folder / "results")
+    frozen = freeze(parse_sweep(text, "load"), load_suite(folder / "suite"), root, datetime.now(UTC))
+    watch = Watch(provider, frozen.plan.sweep_id)
+    options = PlaceOptions()
+
+    def open_cluster() -> RayCluster:
+        return RayCluster(partial(open_worker, options), facts(frozen), partial(reap_here, options))
+
+    begun_s = time.monotonic()
+    ended = run_sweep(frozen, root, open_cluster, RunOptions(concurrency=AT_ONCE), watch.hear)
+    spent_s = time.monotonic() - begun_s
+    return _verdicts(watch, ended.progress.done, spent_s)
+
+
+def _verdicts(watch: Watch, done: int, spent_s: float) -> list[dict[str, object]]:
+    print("  ".join(f"{what} {count}" for what, count in sorted(watch.injected.items())), "injected")
+    for (status, kind), count in watch.ended.most_common():
+        print(f"  {count:5} {status} {kind}")
+    for text in watch.said[:10]:
+        print(f"  said: {text}")
+    passed = watch.ended["PASSED", "None"]
+    failed = sum(watch.ended.values()) - passed
+    late = sum(count for (status, kind), count in watch.ended.items() if "timeout" in f"{status} {kind}".lower())
+    left = len(watch.containers())
+    harmed = sum(watch.injected.values())
+    found = [
+        row(f"trials of {TRIALS} that passed, {AT_ONCE} at once", passed, f"= {TRIALS}", passed == done == TRIALS),
+        row("failed attempts, faults injected being " + str(harmed), failed, "not more", failed <= harmed),
+        row("time-outs of ours", late, "0", late == 0),
+        row("containers left", left, "0", left == 0),
+        row("seconds for each trial", spent_s / TRIALS, "none", True, "s"),
+    ]
+    first, last = watch.readings[0], watch.readings[-1]
+    for name in first:
+        before, after = first[name], last.get(name, 0.0)
+        kind = name.split()[-1]
+        most = before * BOUNDS[kind] if kind == "MB" else before + BOUNDS.get(kind, 0)
+        if name == "containers":
+            most = 2.0 * AT_ONCE
+        found.append(row(f"{name}, from {before:.4g} after {HUNDRED} to", after, f"<= {most:.4g}", after <= most))
+    return found
+
+
+def row(name: str, value: float, aim: str, holds: bool, unit: str = "") -> dict[str, object]:
+    return {"name": name, "value": value, "unit": unit, "aim": aim, "holds": holds}
