@@ -66,7 +66,7 @@ def start_ticks(pid: int, proc: str = "/proc") -> int | None:
 
 
 def is_alive(owner: Owner | None, here: Owner, proc: str = "/proc") -> bool | None:
-    """Whether an owner lives; None where this process cannot know (another host or pid namespace).
+    """Whether an owner lives; None where this process cannot know: another host, pid namespace, or a hidden process.
 
     The same host name with another boot id is dead: nothing outlives a reboot.
     """
@@ -76,7 +76,22 @@ def is_alive(owner: Owner | None, here: Owner, proc: str = "/proc") -> bool | No
         return False if owner.host == here.host else None
     if owner.pid_namespace != here.pid_namespace:
         return None
-    return start_ticks(owner.pid, proc) == owner.start_ticks
+    if start_ticks(owner.pid, proc) == owner.start_ticks:
+        return True
+    return None if _is_hidden(owner.pid, proc) else False
+
+
+def _is_hidden(pid: int, proc: str) -> bool:
+    """Whether there is a process that /proc does not show: another user's, where it is mounted with hidepid."""
+    if Path(proc, str(pid)).exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return False
 
 
 def sandbox_labels(owner: Owner, cores: Iterable[int], deadline_at: float) -> dict[str, str]:

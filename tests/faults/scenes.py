@@ -17,7 +17,7 @@ from tests.faults.resting import DAMAGED, cut_journal
 from tests.faults.running import Bench
 from tests.faults.suite import SICK_KINDS, write_probe_suite, write_sick_suite, write_sweep
 
-RUN_S = 150.0
+RUN_S = 600.0
 MAX_RUNS = 40
 EXPECTED = {"passes": frozenset({"PASSED"}), "fails": frozenset({"FAILED"}), "asks": frozenset({"PASSED"})}
 TIMED_OUT = frozenset({"AGENT_TIMEOUT", "GRADER_TIMEOUT"})

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sandboxes.base import Command, ImageSource, NetworkSpec, SandboxError
-from sandboxes.labels import Owner, sandbox_labels
+from sandboxes.labels import Owner, sandbox_labels, start_ticks
 from sandboxes.reaper import clear_cores, reap
 from sandboxes.resources import Placement, ResourceSpec
 from sandboxes.snapshot import ImageSnapshot
@@ -231,6 +231,26 @@ def test_whoever_takes_a_core_clears_what_a_dead_holder_left(seen_from_the_host,
     assert [item["Id"] for item in containers_of(seen_from_the_host, "holder")] == [container_id]
     clear_cores(engine, frozenset({0}))
     assert containers_of(seen_from_the_host, "holder") == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_what_another_users_living_process_holds_stays_and_labels_alone_decide(seen_from_the_host):
+    engine = seen_from_the_host.engine
+    with subprocess.Popen(["sleep", "60"], user=65534) as other:
+        owner = replace(Owner.current(), pid=other.pid, start_ticks=start_ticks(other.pid))
+        labels = sandbox_labels(owner, (), time.time() - 1000)
+        held = engine.client.create_network("passhat-test-held", labels=labels, internal=True)["Id"]
+        named = engine.client.create_network("passhat-0123456789abcdef", internal=True)["Id"]
+        try:
+            assert held in reap(engine).kept
+            other.kill()
+            other.wait()
+            reaped = reap(engine)
+            assert held in reaped.networks
+            assert named not in reaped.networks + reaped.kept
+        finally:
+            other.kill()
+            engine.client.remove_network(named)
 
 
 def test_networks_and_volumes_of_the_dead_go_too(seen_from_the_host):

@@ -1,6 +1,7 @@
 """Owners: who lives, who is dead, and who cannot be judged from here."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sandboxes.labels import (
+    OWNER,
     Owner,
     is_alive,
     labelled_cores,
@@ -46,6 +48,17 @@ def test_a_zombie_is_dead():
             pass
     finally:
         child.wait()
+
+
+def test_a_process_of_another_user_that_proc_hides_cannot_be_judged(tmp_path, monkeypatch):
+    def refuse(pid, signal):
+        raise PermissionError
+
+    owner = replace(HERE, pid=1, start_ticks=7)
+    assert is_alive(owner, HERE, str(tmp_path)) is False
+    monkeypatch.setattr(os, "kill", refuse)
+    assert is_alive(owner, HERE, str(tmp_path)) is None
+    assert not is_left_over({OWNER: owner.encode()}, HERE, 1e12, str(tmp_path))
 
 
 def test_who_is_elsewhere_cannot_be_judged():
