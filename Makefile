@@ -32,6 +32,10 @@ bench: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
 	$(BIN)/python -m tests.bench
 
+# 100,000 trials through the real scheduler and store, and 64,000 cores simulated; ten minutes.
+bench-scale: $(VENV)/.dev
+	$(BIN)/python -m tests.bench.scale
+
 faults: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
 	$(BIN)/python -m tests.faults
