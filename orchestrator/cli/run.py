@@ -21,6 +21,9 @@ def command(
     strict_environment: Annotated[
         bool, typer.Option("--strict-environment", help="Stop when the environment changed since the wave before.")
     ] = False,
+    metrics: Annotated[
+        str | None, typer.Option(help="Serve Prometheus metrics at this port of the loopback, or host:port.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Events as JSON lines instead of a display.")] = False,
 ) -> None:
     """Run what is due of a sweep and not settled yet; the same command again goes on where it stopped.
@@ -43,4 +46,10 @@ def command(
     )
     from orchestrator.cli.display import choose_display
 
-    raise typer.Exit(run_due(request, lambda: choose_display(as_json), quiet=as_json))
+    if metrics is None:
+        raise typer.Exit(run_due(request, lambda: choose_display(as_json), quiet=as_json))
+    from orchestrator.cli.metrics import Metered, serving
+
+    with serving(metrics) as served:
+        code = run_due(request, lambda: Metered(choose_display(as_json), served), quiet=as_json)
+    raise typer.Exit(code)
