@@ -80,12 +80,11 @@ spec:
           containers:
             - name: passhat
               image: passhat:latest
-              args: ["run", "/sweep/{sweep.name}", "--address", "auto"]
+              args: ["run", "/sweep/{sweep.name}", "--address", "ray://passhat-head-svc:10001"]
               env:
                 - {{name: RAY_AUTH_MODE, value: token}}
-                - {{name: RAY_ADDRESS, value: "passhat-head-svc:6379"}}
                 - name: RAY_AUTH_TOKEN
-                  valueFrom: {{secretKeyRef: {{name: passhat-ray-token, key: token}}}}
+                  valueFrom: {{secretKeyRef: {{name: passhat, key: auth_token}}}}
               volumeMounts:
                 - {{name: sweep, mountPath: /sweep}}
                 - {{name: results, mountPath: /results}}
