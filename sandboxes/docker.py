@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sandboxes.allowlist import forwarded
 from sandboxes.base import (
     EngineUnavailableError,
     ImageSource,
@@ -167,7 +168,13 @@ class DockerProvider:
         if self._pool is None:
             self._pool = NetworkPool(self.engine, self._owner, self._lock_folder)
         with self._pool.take(request.wait_s) as name:
-            yield Joined(name)
+            if request.wanted.mode != "allowlist":
+                yield Joined(name)
+                return
+            image = self.images.ensure_base(self._base)
+            address = self._pool.first_address(name)
+            with forwarded(request, name, address, image, self.create_sidecar, _poll) as joined:
+                yield joined
 
     def _argv(self, request: SidecarRequest) -> tuple[str, ...]:
         image = request.request.image
@@ -250,3 +257,12 @@ class DockerProvider:
             on_xfs = info["Driver"] == "overlay2" and status.get("Backing Filesystem") == "xfs"
             self._disk_limits = info["Driver"] in SIZED_DRIVERS or on_xfs
         return self._disk_limits
+
+
+def _poll(holds: Callable[[], bool], timeout_s: float) -> bool:
+    give_up = time.monotonic() + timeout_s
+    while not holds():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.02)
+    return True

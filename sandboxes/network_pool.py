@@ -54,6 +54,11 @@ class NetworkPool:
         finally:
             lock.release()
 
+    def first_address(self, name: str) -> str:
+        """An address of a network that no container has."""
+        with engine_errors(f"look at network {name}"):
+            return str(self._engine.client.inspect_network(name)["IPAM"]["Config"][0]["Gateway"])
+
     def close(self) -> None:
         """Remove this process's networks; what is still in use is left to the reaper."""
         wanted = {"label": [f"{OWNER}={self._owner}", POOL]}

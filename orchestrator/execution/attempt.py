@@ -40,6 +40,7 @@ class Place:
     endpoint: Callable[[Assignment], ModelEndpoint | None] = lambda _: None
     usage: Callable[[str], ModelUsage | None] = lambda _: None
     closed_network: str | None = None
+    gateway_host: str | None = None
     judge: Callable[[Assignment], Judge | None] = lambda _: None
     await_engine: Callable[[bool], None] = lambda _: None
     start_turn: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from urllib.parse import urlsplit
 
 from orchestrator.agents.settings import AgentDeps, build_agent
 from orchestrator.execution.assignment import SweepFacts
@@ -80,7 +81,8 @@ def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
     )
     if options.models is not None:
         place = replace(place, endpoint=options.models.endpoint, usage=options.models.usage, judge=options.models.judge)
-        place = replace(place, closed_network=options.models.closed_network)
+        host = urlsplit(options.models.handle.container_url or "").hostname
+        place = replace(place, closed_network=options.models.closed_network, gateway_host=host)
     return Worker(facts, place, make_agent, provider.host())
 
 

@@ -204,7 +204,8 @@ def _beside(attempt: Attempt) -> dict[str, object]:
             "used_sidecar_oom_kills": sum(c.oom_kills or 0 for c in counted.values()) if counted else None,
             "sidecar_images": [f"{name}={image.digest}" for name, image in sorted(attempt.sidecar_images.items())],
         }
-    if attempt.assignment.task.network.mode == "allowlist":
+    networks = (attempt.assignment.task.network, *(step.grading.network for step in attempt.assignment.task.steps))
+    if any(network.mode == "allowlist" for network in networks):
         columns |= {
             "network_allowed": [found.line() for found in attempt.tries if found.allowed][:MAX_TRIES],
             "network_refused": [found.line() for found in attempt.tries if not found.allowed][:MAX_TRIES],

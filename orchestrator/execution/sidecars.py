@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from orchestrator.execution.attempt import Attempt, Place
-from sandboxes.base import Command, Sandbox, SandboxError, SandboxGoneError, SandboxRequest
+from sandboxes.base import Command, NetworkSpec, Sandbox, SandboxError, SandboxGoneError, SandboxRequest
 from sandboxes.private_network import NetworkRequest, PrivateNetwork
 from sandboxes.resources import Placement
 from sandboxes.sidecar import Sidecar, SidecarRequest
@@ -52,21 +52,29 @@ class Ground:
 
 
 def open_network(
-    attempt: Attempt, place: Place, held: contextlib.ExitStack, labels: Mapping[str, str], deadline_s: float
-) -> PrivateNetwork | None:
-    """The attempt's private network where it needs one: for services, or to let only named hosts through."""
-    task = attempt.assignment.task
-    if not task.services and task.network.mode != "allowlist":
-        return None
+    attempt: Attempt,
+    place: Place,
+    held: contextlib.ExitStack,
+    labels: Mapping[str, str],
+    deadline_s: float,
+    wanted: NetworkSpec,
+) -> PrivateNetwork:
+    """A private network for as long as `held` lasts; what was tried on it is kept at its end."""
     with attempt.phases("network"):
-        private = held.enter_context(place.provider.private_network(NetworkRequest(task.network, labels, deadline_s)))
+        private = held.enter_context(place.provider.private_network(NetworkRequest(wanted, labels, deadline_s)))
     held.callback(_keep_tries, attempt, private)
     return private
 
 
-def main_env(task: Task, private: PrivateNetwork | None) -> dict[str, str]:
+def needs_network(task: Task) -> bool:
+    """Whether the agent's container has a private network: for services, or to reach named hosts only."""
+    return bool(task.services) or task.network.mode == "allowlist"
+
+
+def main_env(task: Task, private: PrivateNetwork | None, gateway_host: str | None) -> dict[str, str]:
     """The variables of the agent's container."""
-    return {**(private.env(_names(task)) if private is not None else {}), **task.env}
+    direct = (*names_of(task), *((gateway_host,) if gateway_host else ()))
+    return {**(private.env(direct) if private is not None else {}), **task.env}
 
 
 def start_sidecars(
@@ -102,7 +110,7 @@ def start_sidecars(
                 labels=labels,
                 deadline_s=deadline_s,
                 network=private.joined(task.network, service.aliases or (service.name,)),
-                env={**private.env(_names(task)), **service.env},
+                env={**private.env(names_of(task)), **service.env},
                 capabilities=service.capabilities,
                 read_only=service.read_only,
                 tmpfs=service.tmpfs,
@@ -204,12 +212,13 @@ def _removed(attempt: Attempt, services: Services) -> Iterator[None]:
 
 def _keep_tries(attempt: Attempt, private: PrivateNetwork) -> None:
     with contextlib.suppress(SandboxError):
-        attempt.tries = private.tries()
-    for found in attempt.tries:
-        attempt.recorder.note("network", host=found.host, port=found.port, allowed=found.allowed, count=found.count)
+        found = private.tries()
+        attempt.tries += found
+        for one in found:
+            attempt.recorder.note("network", host=one.host, port=one.port, allowed=one.allowed, count=one.count)
 
 
-def _names(task: Task) -> tuple[str, ...]:
+def names_of(task: Task) -> tuple[str, ...]:
     """Every name on the private network."""
     own = task.main_aliases or (task.main_service,)
     return (*own, *(alias for service in task.services for alias in service.aliases))

@@ -27,6 +27,7 @@ from orchestrator.execution.sidecars import (
     SidecarFailed,
     collect_all,
     main_env,
+    needs_network,
     open_network,
     start_sidecars,
 )
@@ -96,8 +97,15 @@ def _run(attempt: Attempt, facts: SweepFacts, agent: Agent, place: Place) -> Non
             cores = held.enter_context(_cores(assignment, place)) if spec.pinned else ()
         own, beside = cores[: round(spec.cpus)], cores[round(spec.cpus) :]
         make = SandboxMaker(attempt, facts, place, own)
-        private = open_network(attempt, place, held, make.labels, make.deadline_s)
-        sandbox = make(attempt.image, _network(assignment, agent, place, private), "create", main_env(task, private))
+        private = None
+        if needs_network(task):
+            private = open_network(attempt, place, held, make.labels, make.deadline_s, task.network)
+        sandbox = make(
+            attempt.image,
+            _network(assignment, agent, place, private),
+            "create",
+            main_env(task, private, place.gateway_host),
+        )
         held.enter_context(_removed(phases, sandbox))
         attempt.effective = sandbox.effective
         services = start_sidecars(attempt, place, private, beside, make.labels, make.deadline_s, held)
@@ -223,25 +231,27 @@ def _grade_step(
                 said=attempt.recorder.said(),
                 judge=place.judge(assignment),
             ), 0
-    with phases("grade"):
-        assert attempt.image is not None
+    with contextlib.ExitStack() as held, phases("grade"):
         image = place.provider.ensure_image(grading.image or _plain(task.image))
-        judge_sandbox = make(image, grading.network, "grade", resources=assignment.graders.get(step.name))
-        try:
-            judge_sandbox.put(FileEntry(path, mode=0o777) for path in LOG_FOLDERS)
-            put_back(judge_sandbox, taken)
-            verdict = grade(
-                judge_sandbox,
-                task,
-                step,
-                grading,
-                place.monotonic,
-                said=attempt.recorder.said(),
-                judge=place.judge(assignment),
-            )
-            return verdict, judge_sandbox.counters().oom_kills or 0
-        finally:
-            judge_sandbox.remove()
+        network, env = grading.network, dict(task.env)
+        if network.mode == "allowlist":
+            private = open_network(attempt, place, held, make.labels, make.deadline_s, network)
+            network, env = private.joined(network, ("grader",)), {**private.env(("grader",)), **env}
+            grading = replace(grading, env={**private.env(("grader",)), **grading.env})
+        judge_sandbox = make(image, network, "grade", env, assignment.graders.get(step.name))
+        held.callback(judge_sandbox.remove)
+        judge_sandbox.put(FileEntry(path, mode=0o777) for path in LOG_FOLDERS)
+        put_back(judge_sandbox, taken)
+        verdict = grade(
+            judge_sandbox,
+            task,
+            step,
+            grading,
+            place.monotonic,
+            said=attempt.recorder.said(),
+            judge=place.judge(assignment),
+        )
+        return verdict, judge_sandbox.counters().oom_kills or 0
 
 
 def _plain(source: ImageSource) -> ImageSource:

@@ -36,8 +36,8 @@ def opened(folder):
 def plant(root: Path, path: str, target: str) -> None:
     place = root / path
     with contextlib.suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
         if place.parent.resolve().is_relative_to(root.resolve()):
+            place.parent.mkdir(parents=True, exist_ok=True)
             os.symlink(target, place)
 
 
