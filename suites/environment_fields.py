@@ -6,6 +6,7 @@ from pathlib import Path
 import yaml
 
 from sandboxes.base import ImageSource, NetworkSpec
+from sandboxes.forwarder import entry
 from suites.errors import TaskError, refuse
 from suites.reading import read_text, size_mb
 from suites.task import ArtifactSpec, Asked, Healthcheck
@@ -132,6 +133,12 @@ def network_spec(mode: str, hosts: tuple[str, ...], file: Path, key: str) -> Net
         raise refuse(file, key, mode, "it needs allowed_hosts")
     if mode != "allowlist" and hosts:
         raise refuse(file, key, mode, "allowed_hosts has no effect with it: remove one")
+    for host in hosts:
+        try:
+            entry(host)
+        except ValueError as error:
+            remedy = f"{error}: write host, *.domain, or either with :port"
+            raise refuse(file, key.rpartition(".")[0] + ".allowed_hosts", hosts, remedy) from error
     return NetworkSpec(MODES[mode], hosts)
 
 

@@ -97,6 +97,7 @@ def test_a_task_of_ours_has_no_network_and_a_clean_environment_unless_it_says_so
         ('[environment]\nskills_dir = "s"\n', "environment.skills_dir"),
         ('[environment]\nnetwork_mode = "allowlist"\n', "environment.network_mode"),
         ('[environment]\nallowed_hosts = ["a"]\n', "environment.allowed_hosts"),
+        ('[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["http://a"]\n', "environment.allowed_hosts"),
         ('[environment]\nnetwork_mode = "public"\nallow_internet = false\n', "environment.allow_internet"),
         ("[agent]\ntimeout_sec = inf\n", "agent.timeout_sec"),
         ('[verifier]\nenv = {A = "${NOT_SET}"}\n', "NOT_SET"),
