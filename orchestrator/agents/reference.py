@@ -12,6 +12,7 @@ from orchestrator.agents.base import AgentContext, AgentResult
 from sandboxes.base import Command, FileEntry, Sandbox
 
 ORACLE_LOG = "/logs/agent/oracle.txt"
+LEGACY = "solution.sh"
 SHOWN_BYTES = 20_000
 _SOLVE = f"(/solution/solve.sh) > {ORACLE_LOG} 2>&1; code=$?; tail -c {SHOWN_BYTES} {ORACLE_LOG}; exit $code"
 
@@ -31,7 +32,7 @@ class OracleAgent:
     def run(self, sandbox: Sandbox, context: AgentContext) -> AgentResult:
         """Copy the solution to /solution and run it; a failing script is still graded, its exit code kept."""
         folder = context.solution_dir
-        if folder is None or not (folder / "solve.sh").is_file():
+        if folder is None or not any((folder / name).is_file() for name in ("solve.sh", LEGACY)):
             return AgentResult("error", f"the task ships no solution/solve.sh (looked in {folder})")
         sandbox.put(solution_entries(folder))
         env = {**context.env, **context.solution_env, "DEBIAN_FRONTEND": "noninteractive"}
@@ -71,8 +72,14 @@ class NopAgent:
 
 
 def solution_entries(folder: Path) -> Iterator[FileEntry]:
-    """The solution folder as entries below /solution; solve.sh executable, links kept as links."""
+    """The solution folder as entries below /solution; solve.sh executable, links kept as links.
+
+    Of a legacy task, whose folder holds everything, it is solution.sh alone.
+    """
     yield FileEntry("/solution", mode=0o755)
+    if not (folder / "solve.sh").is_file():
+        yield FileEntry("/solution/solve.sh", (folder / LEGACY).read_bytes(), mode=0o755)
+        return
     for path in sorted(folder.rglob("*")):
         target = f"/solution/{path.relative_to(folder).as_posix()}"
         if path.is_symlink():
