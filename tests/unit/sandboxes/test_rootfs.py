@@ -35,7 +35,7 @@ def opened(folder):
 
 def plant(root: Path, path: str, target: str) -> None:
     place = root / path
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, RuntimeError):
         if place.parent.resolve().is_relative_to(root.resolve()):
             place.parent.mkdir(parents=True, exist_ok=True)
             os.symlink(target, place)
