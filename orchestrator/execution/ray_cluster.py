@@ -59,10 +59,15 @@ def connect(address: str | None, cpus: int | None = None) -> None:
         _probe(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
     try:
         ray.init(**options)
-    except (ConnectionError, RayError, ValueError, RuntimeError, TimeoutError) as error:
+    except Exception as error:  # noqa: BLE001 - a start that takes too long is a bare Exception of Ray's
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if address is None:
+            raise ConnectionError(
+                f"Ray was to be started on this machine and did not come up: {first}; see what keeps the machine busy,"
+                " and run the same command again"
+            ) from None
         raise ConnectionError(
-            f"no Ray cluster could be joined at {address or 'this machine'}: {first}; start one with `ray start`,"
+            f"no Ray cluster could be joined at {address}: {first}; start one with `ray start`,"
             " or leave --address out to use this machine"
         ) from None
 

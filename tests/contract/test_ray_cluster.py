@@ -100,3 +100,13 @@ def test_auto_means_the_address_of_the_environment(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     with pytest.raises(ConnectionError, match=r"no Ray cluster could be joined at 127\.0\.0\.1:1: .*ray start"):
         connect("auto")
+
+
+def test_ray_that_does_not_come_up_on_this_machine_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(**_: object) -> None:
+        raise Exception("The current node timed out during startup. This could happen")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", slow)
+    with pytest.raises(ConnectionError, match=r"did not come up: The current node timed out .*same command again"):
+        connect(None)
