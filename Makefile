@@ -63,6 +63,10 @@ cluster-check: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
 	$(BIN)/python -m pytest tests/cluster/three_nodes.py
 
+# Simulated coverage and size with known truth; build/coverage.json. About half an hour.
+sim: $(VENV)/.dev
+	$(BIN)/python -m tests.sim.coverage
+
 clean:
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 

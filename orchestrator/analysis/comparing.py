@@ -63,7 +63,12 @@ def compare_loaded(
     rows = list(compare_sides(sides[0], sides[1], terms, profiles=profiles, anyway=anyway, ks=ks))
     for row in rows:
         if row.number.estimate is None and ks:
-            raise RowsError(f"{row.statistic} was asked for, but cannot be given: {row.number.reason}")
+            shared = sorted(set(sides[0].tasks) & set(sides[1].tasks))
+            most = min(int(side.on(shared).n.min()) for side in sides)
+            raise RowsError(
+                f"{row.statistic} was asked for, but cannot be given: {(row.number.reason or '').rstrip('.')}; "
+                f"every task has {most}, so ask for k up to {most}, or run more repeats."
+            )
     return list(adjusted(rows, settings)) if len(rows) > 1 else rows
 
 

@@ -241,7 +241,7 @@ def _sentence(a: Side, b: Side, row: ComparisonRow, found: Paired) -> str:
         return f"{b.label} less {a.label}, {statistic}: cannot be given; {number.reason}."
     money = statistic.startswith("cost")
     size = f"{number.estimate:+.4g} USD" if money else f"{100 * number.estimate:+.1f} points"
-    limits = "no interval"
+    limits = f"no interval: {(number.interval_reason or 'its error is unknown').rstrip('.')}"
     if number.low is not None and number.high is not None:
         limits = (
             f"{number.low:+.4g} to {number.high:+.4g}"

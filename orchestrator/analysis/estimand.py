@@ -73,4 +73,8 @@ def retry_sentence(policies: Sequence[object]) -> str:
         return "retries unknown"
     if len(policies) > 1:
         return f"mixed retry policies ({', '.join(known)} at most)"
-    return "no retries" if known == ["0"] else f"up to {known[0]} retries after infrastructure failures"
+    return (
+        "no retries"
+        if known == ["0"]
+        else f"up to {known[0]} {'retry' if known[0] == '1' else 'retries'} after infrastructure failures"
+    )

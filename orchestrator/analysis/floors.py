@@ -24,7 +24,7 @@ def oracle_floors(cells: Grouped, level: float = 0.95) -> Floors:
     if not len(part):
         return {}
     by = part.regroup(["suite", "resources"])
-    n, failed = _failures(by)
+    n, failed = failures(by)
     keys = zip(by.keys["suite"].decode(), by.keys["resources"].decode(), strict=True)
     return {(str(s), str(r)): f for (s, r), f in zip(keys, noise_floor(n, failed, level=level), strict=True)}
 
@@ -55,7 +55,7 @@ def floor_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Ite
             by = cells.regroup([name])
             if name == "day" and len(by) < 2:
                 continue
-            n, failed = _failures(by)
+            n, failed = failures(by)
             found = noise_floor(n, failed, level=settings.level)
             for value, interval, size, bad in zip(
                 by.keys[name].decode(), found, n.tolist(), failed.tolist(), strict=True
@@ -69,6 +69,7 @@ def floor_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Ite
                 )  # fmt: skip
 
 
-def _failures(by: Grouped) -> tuple[np.ndarray, np.ndarray]:
+def failures(by: Grouped) -> tuple[np.ndarray, np.ndarray]:
+    """Trials of each group whatever their ending, and those that did not pass."""
     n = np.sum([by.measure(f"trials_{status}") for status in STATUSES], axis=0)
     return n, n - passes(by)

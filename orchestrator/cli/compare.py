@@ -22,6 +22,7 @@ def command(
 ) -> None:
     """Differences with intervals and tests on the tasks that both sides have.
 
+    Exits with 1 where a number or its interval could not be given.
     Sides whose tasks, snapshots, graders, judges or retry policies differ are refused unless --anyway.
 
     Example: passhat compare "agent=a resources=1x" "agent=a resources=3x" --results results
@@ -39,4 +40,7 @@ def command(
         typer.echo(json.dumps([flat(row) for row in rows], indent=1))
     else:
         print_comparison(rows)
-    raise typer.Exit(1 if any(row.number.estimate is None for row in rows) else 0)
+    alone = rows[0].estimand.tasks < 2
+    if alone:
+        typer.echo("An interval needs 2 shared tasks, and there is 1: only the estimate can be had.", err=True)
+    raise typer.Exit(1 if alone or any(row.number.estimate is None for row in rows) else 0)
