@@ -63,7 +63,7 @@ cluster-check: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
 	$(BIN)/python -m pytest tests/cluster/three_nodes.py
 
-# Simulated coverage and size with known truth; build/coverage.json. About half an hour.
+# Simulated coverage and size with known truth; build/coverage.json. Eight to thirty minutes.
 sim: $(VENV)/.dev
 	$(BIN)/python -m tests.sim.coverage
 
