@@ -89,7 +89,7 @@ class _Loop:
         user: SimulatedUser | None,
     ) -> None:
         self._settings, self._client, self._context, self._user = settings, client, context, user
-        self._tools = Tools(sandbox, context, ToolLimits(settings.tool_timeout_s, settings.tool_output_bytes))
+        self._tools = Tools(sandbox, context, _tool_limits(settings))
         limits = [limit for limit in (settings.time_limit_s, context.timeout_s) if limit is not None]
         self._deadline_s = context.monotonic() + min(limits) if limits else None
         self._flags: list[str] = []
@@ -162,7 +162,7 @@ class _Loop:
             if left_s is not None and left_s <= 0:
                 return self._timed_out()
             outcome = self._use(call, left_s)
-            blocks.append(result_block(call.call_id, outcome.content, outcome.is_error))
+            blocks.append(result_block(call.call_id, outcome.content, outcome.is_error, outcome.image))
         if reply.stop_reason == "max_tokens":
             self._flag("max_tokens")
             blocks.append(text_block(CUT_OFF))
@@ -176,7 +176,12 @@ class _Loop:
         else:
             outcome = self._tools.run(call.name, call.input, left_s)
         self._context.record(
-            {"role": "tool", "tool_call_id": call.call_id, "name": call.name, **without_nothing(asdict(outcome))}
+            {
+                "role": "tool",
+                "tool_call_id": call.call_id,
+                "name": call.name,
+                **without_nothing(asdict(replace(outcome, image=""))),
+            }
         )
         return outcome
 
@@ -283,3 +288,7 @@ class _Loop:
 
     def _request(self) -> dict[str, object]:
         return {**self._fixed, "messages": self._talk.messages(self._settings.prompt_caching)}
+
+
+def _tool_limits(settings: ClaudeSettings) -> ToolLimits:
+    return ToolLimits(settings.tool_timeout_s, settings.tool_output_bytes, settings.display)

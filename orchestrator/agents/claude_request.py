@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from orchestrator.agents.base import AgentContext
 from orchestrator.agents.claude_tools import DEFINITIONS
+from orchestrator.agents.computer import BETA, COMPUTER, definition
 from orchestrator.agents.conversation import fixed_part
 from orchestrator.agents.settings import ClaudeSettings
 from orchestrator.models.client import Clock, Meter, ModelClient, RetryPolicy
@@ -12,13 +13,15 @@ from orchestrator.models.prices import PriceTable
 
 def request_settings(settings: ClaudeSettings, system: str) -> dict[str, object]:
     """All of a request but its messages."""
-    tools = [DEFINITIONS[name] for name in settings.tools]
+    tools = [definition(*settings.display) if name == COMPUTER else DEFINITIONS[name] for name in settings.tools]
     request: dict[str, object] = {
         "model": settings.model,
         "max_tokens": settings.max_tokens,
         "stream": settings.stream,
         **fixed_part(system, tools, settings.prompt_caching),
     }
+    if COMPUTER in settings.tools:
+        request["extra_headers"] = {"anthropic-beta": BETA}
     if settings.thinking == "adaptive":
         request["thinking"] = {"type": "adaptive"}
     elif settings.thinking is not None:

@@ -1,14 +1,15 @@
 """The tools of the claude agent: bash and the text editor, run in the sandbox as the task's user.
 
 bash has a schema of our own, because each command gets a fresh shell: the API's own bash type promises one
-that keeps its state. The editor is the API's own type.
+that keeps its state. The editor and the computer are the API's own types.
 """
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.agents.base import AgentContext
+from orchestrator.agents.computer import COMPUTER, LOOK, MAX_IMAGE_BYTES, SCREENS, xdotool_words
 from orchestrator.agents.editing import EditError, insert_after, numbered, replace_once, wanted_number, wanted_text
 from sandboxes.base import Command, ExecResult, Output, Sandbox
 
@@ -42,15 +43,17 @@ DEFINITIONS: Mapping[str, Mapping[str, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """What one call may take; of longer output head and tail are kept."""
+    """What one call may take; of longer output head and tail are kept. `display`: width and height, pixels."""
 
     timeout_s: float = 120.0
     output_bytes: int = 16_000
+    display: tuple[int, int] = (1024, 768)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What the model is told. `timed_out`: the command was killed at its limit."""
+    """What the model is told. `timed_out`: the command was killed at its limit. `image`: a PNG in base64, and
+    `screenshot`: where it is kept in the sandbox."""
 
     content: str
     is_error: bool = False
@@ -58,6 +61,8 @@ class ToolOutcome:
     duration_s: float = 0.0
     dropped_bytes: int = 0
     timed_out: bool = False
+    image: str = ""
+    screenshot: str = ""
 
 
 class Tools:
@@ -65,6 +70,7 @@ class Tools:
 
     def __init__(self, sandbox: Sandbox, context: AgentContext, limits: ToolLimits) -> None:
         self._sandbox, self._context, self._limits = sandbox, context, limits
+        self._screens = 0
 
     def run(self, name: str, given: Mapping[str, object], left_s: float | None) -> ToolOutcome:
         """One call, within its own limit and the time that is left."""
@@ -74,6 +80,8 @@ class Tools:
                 return self._bash(wanted_text(given, "command"), timeout_s)
             if name == EDITOR:
                 return self._edit(given, timeout_s)
+            if name == COMPUTER:
+                return self._act(given, timeout_s)
         except EditError as error:
             return ToolOutcome(str(error), is_error=True)
         return ToolOutcome(f"there is no tool named {name}", is_error=True)
@@ -86,6 +94,18 @@ class Tools:
         elif result.exit_code != 0:
             text += f"\n[exit code {result.exit_code}]"
         return _outcome(text.strip("\n") or "[no output]", result)
+
+    def _act(self, given: Mapping[str, object], timeout_s: float) -> ToolOutcome:
+        words = xdotool_words(given, *self._limits.display)
+        self._screens += 1
+        screen = f"{SCREENS}/screen-{self._screens:03d}.png"
+        result = self._exec(("bash", "-c", LOOK, "look", screen, *words), timeout_s, MAX_IMAGE_BYTES)
+        said = result.stderr.text().strip()
+        if result.exit_code != 0 or result.stdout.dropped_bytes:
+            why = "it took too long" if result.timed_out else said[-500:] or "the picture is too large"
+            return _outcome(f"the display did not do it: {why}", result, failed=True)
+        image = base64.b64encode(result.stdout.data).decode()
+        return replace(_outcome(said or "done", result), image=image, screenshot=screen)
 
     def _edit(self, given: Mapping[str, object], timeout_s: float) -> ToolOutcome:
         command, path = wanted_text(given, "command"), wanted_text(given, "path")
@@ -164,7 +184,7 @@ def _joined(result: ExecResult) -> str:
     return result.stdout.text() + result.stderr.text()
 
 
-def _outcome(text: str, result: ExecResult) -> ToolOutcome:
+def _outcome(text: str, result: ExecResult, failed: bool = False) -> ToolOutcome:
     dropped = result.stdout.dropped_bytes + result.stderr.dropped_bytes
-    failed = result.exit_code != 0
+    failed = failed or result.exit_code != 0
     return ToolOutcome(text, failed, result.exit_code, result.duration_s, dropped, result.timed_out)

@@ -49,9 +49,13 @@ def text_block(text: str) -> Block:
     return {"type": "text", "text": text}
 
 
-def result_block(call_id: str, content: str, is_error: bool) -> Block:
-    """A tool's result; an empty one would be refused."""
-    block: Block = {"type": "tool_result", "tool_use_id": call_id, "content": content or "[no output]"}
+def result_block(call_id: str, content: str, is_error: bool, image: str = "") -> Block:
+    """A tool's result; an empty one would be refused. `image`: a PNG in base64, shown beside the words."""
+    text = content or "[no output]"
+    block: Block = {"type": "tool_result", "tool_use_id": call_id, "content": text}
+    if image:
+        source = {"type": "base64", "media_type": "image/png", "data": image}
+        block["content"] = [text_block(text), {"type": "image", "source": source}]
     return block | ({"is_error": True} if is_error else {})
 
 

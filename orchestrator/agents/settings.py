@@ -169,7 +169,8 @@ class ClaudeSettings(_Settings):
     read and wrote. `context_tokens`: size of the model's window; `on_context_full` "stop" ends the attempt
     with ending "limit", "drop_tool_results" replaces the oldest tool results once `context_share` is used.
     `cost_limit_usd` is the attempt's budget, kept by the gateway too. `user_model` plays a task's simulated
-    user; without it the task's own script does, where it has one.
+    user; without it the task's own script does, where it has one. The tool "computer" needs a task with a
+    display and xdotool and scrot; `display` is its size in pixels.
     """
 
     kind: Literal["claude"]
@@ -187,7 +188,8 @@ class ClaudeSettings(_Settings):
     context_share: Annotated[float, Field(gt=0, le=1)] = 0.9
     on_context_full: Literal["stop", "drop_tool_results"] = "drop_tool_results"
     user_model: ModelName | None = None
-    tools: Annotated[tuple[Literal["bash", "edit"], ...], Field(min_length=1)] = ("bash", "edit")
+    tools: Annotated[tuple[Literal["bash", "edit", "computer"], ...], Field(min_length=1)] = ("bash", "edit")
+    display: tuple[Natural, Natural] = (1024, 768)
     parallel_tools: bool = True
     tool_timeout_s: Seconds = 120.0
     tool_output_bytes: Annotated[int, Field(ge=200)] = 16_000

@@ -1,5 +1,8 @@
 """The attempts of single tasks and their transcripts, for those who want to see what a number is made of."""
 
+import base64
+import io
+import tarfile
 import zlib
 from collections.abc import Callable, Sequence
 
@@ -22,8 +25,12 @@ COLUMNS = (
     "total_s",
     "failure_message",
     "transcript_uri",
+    "artifacts_uri",
 )
 _MOST_BYTES = 2_000_000
+_MOST_ARCHIVE_BYTES = 200_000_000
+_MOST_SCREENS, _MOST_SCREEN_BYTES = 60, 3_000_000
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def read_attempts(
@@ -61,6 +68,40 @@ def transcript_reader(roots: Sequence[str]) -> Callable[[str], str | None]:
         return None
 
     return read
+
+
+def screens_reader(roots: Sequence[str]) -> Callable[[str], list[tuple[str, str]]]:
+    """A function from an artifact archive's name to its PNG files as (name, base64), at most 60 of up to 3 MB.
+
+    Empty where no root has the archive or it cannot be read. An agent wrote what is in it: only plain files that
+    begin as a PNG does are taken.
+    """
+    places = [Root(root) for root in roots]
+
+    def read(uri: str) -> list[tuple[str, str]]:
+        for place in places:
+            try:
+                return _screens(place.read(uri))
+            except (OSError, zstandard.ZstdError, tarfile.TarError):
+                continue
+        return []
+
+    return read
+
+
+def _screens(data: bytes) -> list[tuple[str, str]]:
+    with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+        plain = reader.read(_MOST_ARCHIVE_BYTES)
+    found: list[tuple[str, str]] = []
+    with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
+        for member in archive:
+            file = archive.extractfile(member) if member.isreg() and member.size <= _MOST_SCREEN_BYTES else None
+            content = file.read() if file is not None else b""
+            if content.startswith(_PNG):
+                found.append((member.name, base64.b64encode(content).decode()))
+            if len(found) == _MOST_SCREENS:
+                break
+    return sorted(found)
 
 
 def _text(data: bytes) -> str:

@@ -32,12 +32,12 @@ def command(
     """
     import json
 
-    from orchestrator.analysis.attempts import read_attempts, transcript_reader
+    from orchestrator.analysis.attempts import read_attempts, screens_reader, transcript_reader
     from orchestrator.analysis.context import Settings
     from orchestrator.analysis.saving import save
     from orchestrator.analysis.summary import aggregate
     from orchestrator.cli.printing import scoring_rule
-    from orchestrator.report.evidence import evidence_pages
+    from orchestrator.report.evidence import Kept, evidence_pages
     from orchestrator.report.page import Look, page, read_theme, warm_up
 
     roots = results or ["results"]
@@ -50,7 +50,8 @@ def command(
     links = []
     if transcripts:
         attempts = read_attempts(roots, summary, tasks=transcripts)
-        for link, pages in evidence_pages(attempts, transcript_reader(roots), folder.name, output.name):
+        kept = Kept(transcript_reader(roots), screens_reader(roots))
+        for link, pages in evidence_pages(attempts, kept, folder.name, output.name):
             folder.mkdir(parents=True, exist_ok=True)
             for one in pages:
                 (folder / one.name).write_text(one.text, encoding="utf-8")

@@ -67,6 +67,7 @@ def test_what_makes_no_sense_is_refused(given: dict[str, object]) -> None:
 
 
 OTHER: dict[str, object] = {
+    "display": (800, 600),
     "model": "n",
     "system": "s",
     "effort": "low",

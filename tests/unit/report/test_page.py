@@ -11,7 +11,7 @@ from orchestrator.analysis.context import Settings
 from orchestrator.analysis.simulate import AgentTruth, SettingTruth, Simulation, Truth
 from orchestrator.analysis.summary import aggregate
 from orchestrator.analysis.tables import Summary
-from orchestrator.report.evidence import evidence_pages
+from orchestrator.report.evidence import Kept, evidence_pages
 from orchestrator.report.page import FIGURES, Look, ThemeError, figures, page, read_theme
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -82,12 +82,13 @@ def test_undrawn_pictures_stand_in_for_charts(summary: Summary) -> None:
 def test_attempts_lead_to_escaped_transcripts() -> None:
     row = {
         "attempt_id": "abc-0", "arm": EVIL, "repeat": 0, "attempt": 0, "status": "FAILED", "total_s": 1.0,
-        "failure_message": EVIL, "transcript_uri": "transcripts/abc",
+        "failure_message": EVIL, "transcript_uri": "transcripts/abc", "artifacts_uri": "transcripts/abc.tar",
     }  # fmt: skip
-    gone = {**row, "attempt_id": "abd-0", "transcript_uri": "transcripts/gone"}
-    none = {**row, "attempt_id": "abe-0", "transcript_uri": None}
+    gone = {**row, "attempt_id": "abd-0", "transcript_uri": "transcripts/gone", "artifacts_uri": None}
+    none = {**row, "attempt_id": "abe-0", "transcript_uri": None, "artifacts_uri": None}
     texts = {"transcripts/abc": f"said {EVIL}"}
-    ((link, pages),) = evidence_pages({"t/../x": [row, gone, none]}, texts.get, "report_files", "report.html")
+    kept = Kept(texts.get, {"transcripts/abc.tar": [(f"{EVIL}.png", "iVBORw0KGgo=")]}.__getitem__)
+    ((link, pages),) = evidence_pages({"t/../x": [row, gone, none]}, kept, "report_files", "report.html")
     made = {item.name: item.text for item in pages}
     assert link.href.removeprefix("report_files/") in made
     listing = made[link.href.removeprefix("report_files/")]
@@ -97,7 +98,9 @@ def test_attempts_lead_to_escaped_transcripts() -> None:
     assert len(made) == 2
     for text in made.values():
         assert "<script" not in text
-        assert "<img" not in text
+        assert text.count("<img") == ("screenshots" not in text and "<pre>" in text)
+    assert 'src="data:image/png;base64,iVBORw0KGgo="' in made[transcript]
+    assert "1 screenshots" in listing
 
 
 def test_a_theme_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
