@@ -90,10 +90,11 @@ def screens_reader(roots: Sequence[str]) -> Callable[[str], list[tuple[str, str]
 
 
 def _screens(data: bytes) -> list[tuple[str, str]]:
-    with zstandard.ZstdDecompressor().stream_reader(data) as reader:
-        plain = reader.read(_MOST_ARCHIVE_BYTES)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+            data = reader.read(_MOST_ARCHIVE_BYTES)
     found: list[tuple[str, str]] = []
-    with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         for member in archive:
             file = archive.extractfile(member) if member.isreg() and member.size <= _MOST_SCREEN_BYTES else None
             content = file.read() if file is not None else b""

@@ -70,7 +70,7 @@ def evidence_pages(
                 template.render(title=task, back=f"../{back}", back_words="report", rows=listed, text="", screens=()),
             )
         )
-        words = f"{len(rows)} attempts, {sum(row['read'] for row in listed)} transcripts"
+        words = f"{len(rows)} attempts, {sum(row['read'] is True for row in listed)} transcripts"
         yield TaskLink(task, f"{folder}/{name}", words), pages
 
 
