@@ -71,7 +71,7 @@ def row_files(roots: Sequence[str], *, sweep: str | None = None) -> list[RowFile
                 f"Rows were asked for in {location}, but it holds no trials: give a results folder, or run the sweep first."
             )
         found += [RowFile(location, path, size, partition_keys(path)) for path, size in listing.files]
-        found += [RowFile(location, str(s.path), s.path.stat().st_size, (), s) for s in listing.journals]
+        found += [RowFile(location, str(s.path), s.size_bytes, (), s) for s in listing.journals]
     return found
 
 

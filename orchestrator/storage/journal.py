@@ -29,11 +29,18 @@ _NAME = re.compile(r"^(?P<writer>[A-Za-z0-9]+)-(?P<seq>[0-9]{6})\.jsonl$")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One file of the journal."""
+    """One file of the journal; on an object store the chunks it is made of, see storage.remote_journal."""
 
     path: Path
     writer: str
     seq: int
+    location: str = ""
+    chunks: tuple[str, ...] = ()
+    chunk_bytes: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self.chunk_bytes if self.chunks else self.path.stat().st_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,11 @@ def segments(folder: Path) -> list[Segment]:
 
 def read(path: Path) -> Iterator[tuple[str, dict[str, object]] | Damage]:
     """Records (kind, fields) of a segment, and what is damaged in it."""
-    data = path.read_bytes()
+    return parse(path.read_bytes(), path)
+
+
+def parse(data: bytes, path: Path) -> Iterator[tuple[str, dict[str, object]] | Damage]:
+    """The same of a segment's bytes; `path` names it where it is damaged."""
     lines = data.split(b"\n")
     complete, rest = lines[:-1], lines[-1]
     for number, line in enumerate(complete, start=1):
@@ -88,8 +99,16 @@ def _parse(line: bytes) -> tuple[str, dict[str, object]] | None:
     return kind, fields
 
 
+def encode(record: Mapping[str, object]) -> bytes:
+    """One line: checksum and JSON. Raises ValueError for a number that JSON does not have."""
+    text = json.dumps(record, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
 class JournalWriter:
     """Appends to segments of one writer. Not safe for several threads. Close it, or use it in `with`."""
+
+    commit_every_s = 0.05
 
     def __init__(self, folder: Path, writer: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -142,12 +161,11 @@ class JournalWriter:
         return self.folder / f"{self.writer}-{self.seq:06d}.jsonl"
 
     def _append(self, record: Mapping[str, object]) -> None:
-        text = json.dumps(record, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
+        line = encode(record)
         if self._file is None:
             self._file = open(self._path(), "ab")  # noqa: SIM115
             sync_folder(self.folder)
             self._good = self._file.tell()
-        line = b"%08x %s\n" % (zlib.crc32(text), text)
         try:
             self._file.write(line)
             self._file.flush()

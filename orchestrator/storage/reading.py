@@ -18,7 +18,7 @@ from orchestrator.storage.joining import replaced
 from orchestrator.storage.root import Root
 from orchestrator.storage.rows import to_table
 from orchestrator.storage.schema import trials_schema
-from orchestrator.storage.store import read_segment
+from orchestrator.storage.store import open_segments, read_segment
 
 _PART = re.compile(r"part-(?P<writer>[A-Za-z0-9]+)-(?P<seq>[0-9]+)\.parquet$")
 
@@ -39,10 +39,7 @@ class Listing:
 def list_rows(root: Root, sweep_id: str | None = None) -> Listing:
     """What there is to read. `sweep_id` limits the journals; files hold several sweeps."""
     found = Listing()
-    sweeps = root.local_folder("sweeps")
-    names = [sweep_id] if sweep_id else sorted(p.name for p in sweeps.iterdir()) if sweeps.is_dir() else []
-    for name in names:
-        found.journals += journal.segments(sweeps / name / "journal")
+    found.journals = open_segments(root, sweep_id)
     open_parts = {(s.writer, s.seq) for s in found.journals}
     gone = replaced(root)
     for path, size in root.list_files("trials", ".parquet"):

@@ -16,6 +16,13 @@ import pyarrow.parquet as pq
 
 from orchestrator.core.columns import PARTITION_KEYS
 from orchestrator.storage import journal
+from orchestrator.storage.remote_journal import (
+    RemoteJournalWriter,
+    finish_removals,
+    read_chunks,
+    remote_segments,
+    remove_chunks,
+)
 from orchestrator.storage.root import Root
 from orchestrator.storage.rows import to_table
 
@@ -32,6 +39,15 @@ def journal_folder(sweep_id: str) -> str:
     return f"sweeps/{sweep_id}/journal"
 
 
+def open_segments(root: Root, sweep_id: str | None = None) -> list[journal.Segment]:
+    """The journal segments of a root, of one sweep or of all, wherever this root keeps them."""
+    if not root.is_local:
+        return remote_segments(root, journal_folder(sweep_id) if sweep_id else "sweeps")
+    sweeps = root.local_folder("sweeps")
+    names = [sweep_id] if sweep_id else sorted(p.name for p in sweeps.iterdir()) if sweeps.is_dir() else []
+    return [found for name in names for found in journal.segments(sweeps / name / "journal")]
+
+
 @dataclass(slots=True)
 class Recovery:
     """What a look at the journal found: rows, attempts begun without a row, and damage."""
@@ -45,7 +61,8 @@ def read_segment(segment: journal.Segment) -> Recovery:
     """The rows of one segment, and the attempts that were begun in it and have no row there."""
     found = Recovery()
     begun: dict[str, dict[str, object]] = {}
-    for record in journal.read(segment.path):
+    data = read_chunks(segment) if segment.chunks else segment.path.read_bytes()
+    for record in journal.parse(data, segment.path):
         if isinstance(record, journal.Damage):
             found.damage.append(record)
             continue
@@ -82,8 +99,13 @@ class RowStore:
             raise ValueError(f"writer {writer!r} must be letters and digits")
         self.root = root
         self.sweep_id = sweep_id
-        self._folder = root.local_folder(journal_folder(sweep_id))
-        self._journal = journal.JournalWriter(self._folder, writer)
+        folder = journal_folder(sweep_id)
+        self._journal: journal.JournalWriter | RemoteJournalWriter = (
+            journal.JournalWriter(root.local_folder(folder), writer)
+            if root.is_local
+            else RemoteJournalWriter(root, folder, writer)
+        )
+        self.commit_every_s = self._journal.commit_every_s
 
     def begin(self, fields: Mapping[str, object]) -> None:
         self._journal.begin(fields)
@@ -119,7 +141,9 @@ class RowStore:
         this writer's journal before anything is taken away, so that a recovery may itself die. A segment with
         damage that is not a torn last line is kept beside its Parquet files, renamed to `.damaged`.
         """
-        segments = [s for s in journal.segments(self._folder) if s.writer != self._journal.writer]
+        if not self.root.is_local:
+            finish_removals(self.root, journal_folder(self.sweep_id))
+        segments = [s for s in open_segments(self.root, self.sweep_id) if s.writer != self._journal.writer]
         parts = [(segment, read_segment(segment)) for segment in segments]
         found = Recovery()
         begun: dict[str, dict[str, object]] = {}
@@ -151,6 +175,9 @@ def publish(root: Root, segment: journal.Segment, rows: list[dict[str, object]],
     """Write a closed segment's Parquet files, then take the segment away."""
     if rows:
         write_parquet(root, segment, rows)
+    if segment.chunks:
+        remove_chunks(root, segment, keep)
+        return
     if keep:
         segment.path.rename(segment.path.with_suffix(".damaged"))
     else:

@@ -1,12 +1,6 @@
 """A results root on a local disk and on an object store: the same names, the same rows."""
 
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,35 +48,6 @@ def test_what_must_be_locked_stands_on_this_machine_also_for_a_remote_root(tmp_p
     two = Root("s3://bucket/two?region=us-east-1", tmp_path).local_folder("sweeps/s-1")
     assert one != two
     assert all(folder.is_relative_to(tmp_path) for folder in (one, two))
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket of a real S3 server on loopback, as a URI."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }.items():
-        monkeypatch.setenv(name, value)
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
-    try:
-        for _ in range(300):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-        options = f"endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1&allow_bucket_creation=true"
-        root = Root(f"s3://results?{options}")
-        root.filesystem.create_dir("results")
-        yield f"s3://results/night?{options}"
-    finally:
-        server.terminate()
-        server.wait()
 
 
 @pytest.mark.slow
