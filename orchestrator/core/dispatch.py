@@ -93,6 +93,11 @@ class Dispatcher:
         self._serial += 1
         heapq.heappush(self._waiting, (at_s, self._serial, job))
 
+    def adopt(self, worker: int, job: Job) -> None:
+        """A worker that was there before, with the attempt it has under way; later workers get higher numbers."""
+        self._workers[worker] = _Worker(job.shape, ready=True, job=job)
+        self._serial = max(self._serial, worker)
+
     def ready(self, worker: int) -> list[Action]:
         """A worker that was asked for has come up."""
         known = self._workers.get(worker)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from orchestrator.agents.settings import AgentSettings
 from orchestrator.core.dispatch import Job
@@ -38,6 +39,25 @@ class Assignment:
     columns: Mapping[str, object] = field(default_factory=dict)
     sidecars: Mapping[str, ResourceSpec] = field(default_factory=dict)
     graders: Mapping[str, ResourceSpec] = field(default_factory=dict)
+
+
+def begun_fields(assignment: Assignment, started_at: str | None = None) -> dict[str, object]:
+    """What is kept of a begun attempt: enough to write its row, or to take it up, when its controller is gone."""
+    job = assignment.job
+    fields: dict[str, object] = {
+        "task": job.trial.task,
+        "agent": job.trial.arm.agent,
+        "resources": job.trial.arm.resources,
+        "lane": job.trial.arm.lane,
+        "wave": job.trial.wave,
+        "repeat": job.trial.repeat,
+        "attempt": job.attempt,
+        "failures": job.failures,
+        "trial_key": job.trial.key,
+        "attempt_id": assignment.attempt_id,
+    }
+    started = started_at or datetime.now(UTC).isoformat()
+    return {"attempt_id": assignment.attempt_id, "job": fields, "started_at": started}
 
 
 @dataclass(frozen=True, slots=True)

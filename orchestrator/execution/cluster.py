@@ -4,6 +4,7 @@ Implementations: RayCluster (real) and InlineCluster (this process, for tests an
 Both pass the same contract tests. A worker is named by the number the dispatcher gave it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +44,16 @@ class WorkerDied:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A worker that outlived its controller. `begun`: the attempt it has under way, as the journal knows it;
+    AttemptEnded or WorkerDied follows for it. `finished`: outcomes that nobody may have recorded."""
+
+    worker: int
+    begun: Mapping[str, object] | None
+    finished: tuple[tuple[Mapping[str, object], Outcome], ...] = ()
+
+
 Event = WorkerReady | AttemptEnded | WorkerDied
 
 
@@ -63,6 +74,18 @@ class Cluster(Protocol):
 
     def retire(self, worker: int) -> None:
         """End a worker that has no attempt; no event follows."""
+        ...
+
+    def adopt(self) -> list[Adopted]:
+        """Workers of this sweep that an earlier controller left; to be asked for before anything else."""
+        ...
+
+    def durable(self, attempts: Sequence[str]) -> None:
+        """The rows of these attempts are durable: nobody need keep their outcomes."""
+        ...
+
+    def leave(self) -> None:
+        """Let go of the cluster as a controller that dies would: workers that can outlive it go on."""
         ...
 
     def poll(self, timeout_s: float) -> list[Event]:

@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 
 from orchestrator.core.dispatch import Action, Dispatcher, Job, Retire, Spawn, Start
 from orchestrator.core.ending import Ending
-from orchestrator.core.plan import attempt_id
 from orchestrator.core.retry import BROKEN_TASK, RetryPolicy, is_taken_up_again, uses_up
 from orchestrator.core.status import Status
-from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
+from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts, begun_fields
 from orchestrator.execution.cluster import AttemptEnded, Cluster, Event, WorkerDied, WorkerReady
 from orchestrator.execution.progress import Progress
 from orchestrator.execution.rows import lost_row, requested
@@ -29,7 +28,6 @@ from orchestrator.storage.transcripts import write_blob
 
 POLL_S = 0.2
 TICK_S = 0.2
-COMMIT_S = 0.05
 MAX_SPAWN_FAILURES = 5
 
 
@@ -107,7 +105,7 @@ class Driver:
             for event in events:
                 self._hear(event)
             now_s = self._monotonic()
-            if not events or now_s - self._committed_s >= COMMIT_S:
+            if not events or now_s - self._committed_s >= self._book.store.commit_every_s:
                 self._settle()
                 self._committed_s = now_s
             if now_s - last_tick >= TICK_S or not events:
@@ -123,6 +121,17 @@ class Driver:
         self._settle()
         self._check_spending(0.0)
         self._report(self._monotonic())
+
+    def adopt(self, worker: int, job: Job, started: datetime) -> None:
+        """Take over an attempt that a worker has under way since an earlier controller. Before `run`."""
+        self._dispatcher.adopt(worker, job)
+        self._running[worker] = (job, started)
+        self._book.progress.begun(job.trial.arm.name)
+
+    def take(self, job: Job, outcome: Outcome) -> None:
+        """Record what a worker finished for an earlier controller. Before `run`."""
+        self._book.progress.begun(job.trial.arm.name)
+        self._record(job, outcome)
 
     def stop(self, reason: str) -> None:
         """Start nothing more; running attempts end by themselves."""
@@ -147,9 +156,7 @@ class Driver:
     def _start(self, worker: int, job: Job) -> None:
         assignment = self._assign(job)
         now = self._now()
-        self._book.store.begin(
-            {"attempt_id": assignment.attempt_id, "job": job_fields(job), "started_at": now.isoformat()}
-        )
+        self._book.store.begin(begun_fields(assignment, now.isoformat()))
         self._running[worker] = (job, now)
         self._book.progress.begun(job.trial.arm.name)
         self._cluster.start(worker, assignment)
@@ -252,6 +259,7 @@ class Driver:
         for row, settled in self._uncommitted:
             self._book.progress.ended(row, settled)
             self._book.notify("attempt", row)
+        self._cluster.durable([str(row["attempt_id"]) for row, _ in self._uncommitted])
         self._uncommitted.clear()
 
     def _cancel_running(self) -> None:
@@ -282,18 +290,3 @@ class Driver:
         progress.waiting = self._dispatcher.pending
         progress.workers = self._dispatcher.workers
         self._book.notify("progress", {})
-
-
-def job_fields(job: Job) -> dict[str, object]:
-    """What the journal keeps of a begun attempt: enough to write its row when its driver is gone."""
-    return {
-        "task": job.trial.task,
-        "agent": job.trial.arm.agent,
-        "resources": job.trial.arm.resources,
-        "lane": job.trial.arm.lane,
-        "wave": job.trial.wave,
-        "repeat": job.trial.repeat,
-        "attempt": job.attempt,
-        "trial_key": job.trial.key,
-        "attempt_id": attempt_id(job.trial.key, job.attempt),
-    }

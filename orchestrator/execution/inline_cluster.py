@@ -1,10 +1,11 @@
 """A cluster that is this process: attempts run when polled. For tests and for orchestration alone."""
 
 from collections import deque
+from collections.abc import Sequence
 
 from orchestrator.core.dispatch import Shape
 from orchestrator.execution.assignment import Assignment
-from orchestrator.execution.cluster import AttemptEnded, Capacity, Event, WorkerDied, WorkerReady
+from orchestrator.execution.cluster import Adopted, AttemptEnded, Capacity, Event, WorkerDied, WorkerReady
 from orchestrator.execution.worker import Worker
 
 
@@ -28,6 +29,15 @@ class InlineCluster:
 
     def retire(self, worker: int) -> None:
         self._events = deque(event for event in self._events if event.worker != worker)
+
+    def adopt(self) -> list[Adopted]:
+        return []
+
+    def durable(self, attempts: Sequence[str]) -> None:
+        """Nothing is kept."""
+
+    def leave(self) -> None:
+        self.close()
 
     def poll(self, timeout_s: float) -> list[Event]:
         events = list(self._events)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import ray
 
-from orchestrator.execution.ray_cluster import connect
+from orchestrator.execution.ray_connection import connect
 
 Part = TypeVar("Part")
 Found = TypeVar("Found")

@@ -128,7 +128,8 @@ def cluster_opener(
         if address is None and options.provider == "docker":
             with DockerProvider.from_environment({**options.environment, **os.environ}) as provider:
                 provider.host()
-        from orchestrator.execution.ray_cluster import RayCluster, connect
+        from orchestrator.execution.ray_cluster import RayCluster
+        from orchestrator.execution.ray_connection import connect
 
         connect(address, cpus)
         return RayCluster(partial(open_worker, options), facts, partial(reap_here, options))

@@ -1,137 +1,116 @@
-"""The machines as Ray has them: one actor for each worker, placed by the promise of its trials' shape.
+"""The machines as Ray has them; see orchestrator.execution.cluster.Cluster.
 
-The only place that makes a Worker an actor. Ray's numbers only admit; the container enforces. Actors ask
-for a little of the custom resource `docker`, so that only nodes that have an engine are used.
+A worker that outlives its controller keeps what it made until it was told that the row is durable, so it is
+not ended while it keeps something: neither when it is retired nor when it was found with nothing under way.
 """
 
-import os
-import re
-import socket
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from ray.exceptions import RayError
 
 from orchestrator.core.dispatch import Shape
-from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
-from orchestrator.execution.cluster import AttemptEnded, Capacity, Event, WorkerDied, WorkerReady
-from orchestrator.execution.worker import Worker
-
-DOCKER = "docker"
-DOCKER_PER_NODE = 100_000
-PROBE_S = 10.0
-MIB = 1024 * 1024
-
-OpenWorker = Callable[[SweepFacts], Worker]
-
-
-class WorkerActor:
-    """A Worker behind Ray's calls; opened on its node by a function that travels with it."""
-
-    def __init__(self, open_worker: OpenWorker, facts: SweepFacts) -> None:
-        self._worker = open_worker(facts)
-
-    def ping(self) -> tuple[str, int]:
-        return self._worker.ping()
-
-    def run(self, assignment: Assignment) -> Outcome:
-        return self._worker.run(assignment)
-
-
-def connect(address: str | None, cpus: int | None = None) -> None:
-    """Join a Ray cluster, or start one on this machine when address is None.
-
-    Ray's token authentication stays as Ray sets it: on. A process that has joined already stays where it is,
-    so that several sweeps can follow each other in one. Raises ConnectionError with a sentence.
-    """
-    if ray.is_initialized():
-        return
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
-    if address is None:
-        options |= {"address": "local", "num_cpus": cpus or os.cpu_count(), "resources": {DOCKER: DOCKER_PER_NODE}}
-    else:
-        options |= {"address": address}
-        options.pop("include_dashboard")
-        _probe(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
-    try:
-        ray.init(**options)
-    except Exception as error:  # noqa: BLE001 - a start that takes too long is a bare Exception of Ray's
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if address is None:
-            raise ConnectionError(
-                f"Ray was to be started on this machine and did not come up: {first}; see what keeps the machine busy,"
-                " and run the same command again"
-            ) from None
-        raise ConnectionError(
-            f"no Ray cluster could be joined at {address}: {first}; start one with `ray start`,"
-            " or leave --address out to use this machine"
-        ) from None
-
-
-def _probe(address: str) -> None:
-    """Ray tries an address for minutes before it gives up; a connection tells at once. Raises ConnectionError."""
-    match = re.fullmatch(r"(?:ray://)?\[?([^\[\]/]+?)\]?:([0-9]{1,5})", address)
-    if match is None:
-        return
-    try:
-        socket.create_connection((match[1], int(match[2])), timeout=PROBE_S).close()
-    except (OSError, OverflowError) as error:
-        raise ConnectionError(
-            f"no Ray cluster could be joined at {address}: {error}; start one with `ray start`,"
-            " or leave --address out to use this machine"
-        ) from None
+from orchestrator.execution import ray_nodes
+from orchestrator.execution.assignment import Assignment, SweepFacts
+from orchestrator.execution.cluster import Adopted, AttemptEnded, Capacity, Event, WorkerDied, WorkerReady
+from orchestrator.execution.keeping import Held
+from orchestrator.execution.ray_workers import OpenWorker, Outliving, ask_held, make_worker, named_actors
 
 
 class RayCluster:
-    """See orchestrator.execution.cluster.Cluster. `ray.init` has been called."""
+    """Workers are actors. `ray.init` has been called."""
 
-    def __init__(self, open_worker: OpenWorker, facts: SweepFacts, reap_here: Callable[[], int]) -> None:
-        self._open = ray.put(open_worker)
-        self._facts = ray.put(facts)
+    def __init__(
+        self,
+        open_worker: OpenWorker,
+        facts: SweepFacts,
+        reap_here: Callable[[], int],
+        outliving: Outliving | None = None,
+    ) -> None:
+        self._outliving = outliving
+        self._open = ray.put(open_worker) if outliving is None else open_worker
+        self._facts = facts
         self._reap_here = reap_here
         self._actors: dict[int, Any] = {}
         self._waiting: dict[Any, tuple[int, str]] = {}
+        self._leaving: dict[int, Any] = {}
+        self._kept: dict[int, set[str]] = {}
+        self._keeper: dict[str, int] = {}
+        self._to_tell: dict[int, list[str]] = {}
 
     def capacity(self) -> Capacity:
-        nodes = [n["Resources"] for n in _nodes() if n["Alive"] and n["Resources"].get(DOCKER)]
-        cpus = [float(n.get("CPU", 0.0)) for n in nodes]
-        memory = [float(n.get("memory", 0.0)) / MIB for n in nodes]
-        gpus = [float(n.get("GPU", 0.0)) for n in nodes]
-        return Capacity(
-            sum(cpus),
-            sum(memory),
-            sum(gpus),
-            max(cpus, default=0.0),
-            max(memory, default=0.0),
-            max(gpus, default=0.0),
-            len(nodes),
-        )
+        return ray_nodes.capacity()
 
     def spawn(self, worker: int, shape: Shape) -> None:
-        actor_class = ray.remote(WorkerActor).options(
-            num_cpus=shape.cpus,
-            memory=shape.memory_mb * MIB,
-            num_gpus=shape.gpus,
-            resources={DOCKER: 1},
-            max_restarts=0,
-            max_task_retries=0,
-        )
-        actor: Any = actor_class.remote(self._open, self._facts)
+        actor = make_worker(shape, self._open, self._facts, self._outliving)
         self._actors[worker] = actor
         self._waiting[actor.ping.remote()] = (worker, "ping")
 
     def start(self, worker: int, assignment: Assignment) -> None:
-        self._waiting[self._actors[worker].run.remote(assignment)] = (worker, "run")
+        actor = self._actors[worker]
+        if self._outliving is None:
+            ref = actor.run.remote(assignment)
+        else:
+            ref = actor.run.remote(assignment, tuple(self._to_tell.pop(worker, ())))
+            self._keeps(worker, assignment.attempt_id)
+        self._waiting[ref] = (worker, "run")
+
+    def adopt(self) -> list[Adopted]:
+        if self._outliving is None:
+            return []
+        held = enumerate(ask_held(self._outliving.prefix), 1)
+        return [self._adopt(worker, actor, what) for worker, (actor, what) in held]
+
+    def _adopt(self, worker: int, actor: Any, held: Held) -> Adopted:
+        """New workers are asked for as needed, so one with nothing under way only hands over."""
+        for attempt in held.finished:
+            self._keeps(worker, attempt)
+        if held.begun is not None:
+            attempt = str(held.begun["attempt_id"])
+            self._actors[worker] = actor
+            self._waiting[actor.outcome.remote(attempt)] = (worker, "run")
+            self._keeps(worker, attempt)
+        elif held.finished:
+            self._leaving[worker] = actor
+        else:
+            ray.kill(actor)
+        return Adopted(worker, held.begun, tuple(held.finished.values()))
+
+    def _keeps(self, worker: int, attempt: str) -> None:
+        self._kept.setdefault(worker, set()).add(attempt)
+        self._keeper[attempt] = worker
+
+    def durable(self, attempts: Sequence[str]) -> None:
+        for attempt in attempts:
+            worker = self._keeper.pop(attempt, None)
+            if worker is None:
+                continue
+            self._kept[worker].discard(attempt)
+            self._to_tell.setdefault(worker, []).append(attempt)
+            if worker in self._leaving and not self._kept[worker]:
+                self._end(worker, self._leaving.pop(worker))
 
     def retire(self, worker: int) -> None:
         actor = self._actors.pop(worker, None)
-        if actor is not None:
-            self._waiting = {ref: who for ref, who in self._waiting.items() if who[0] != worker}
-            ray.kill(actor)
+        if actor is None:
+            return
+        runs = any(who == (worker, "run") for who in self._waiting.values())
+        self._waiting = {ref: who for ref, who in self._waiting.items() if who[0] != worker}
+        if self._kept.get(worker) and not runs:
+            self._leaving[worker] = actor
+        else:
+            self._end(worker, actor)
+
+    def _end(self, worker: int, actor: Any) -> None:
+        self._forget(worker)
+        ray.kill(actor)
+
+    def _forget(self, worker: int) -> None:
+        for attempt in self._kept.pop(worker, ()):
+            self._keeper.pop(attempt, None)
+        self._to_tell.pop(worker, None)
 
     def poll(self, timeout_s: float) -> list[Event]:
         if not self._waiting:
@@ -146,41 +125,35 @@ class RayCluster:
         worker, call = self._waiting.pop(ref)
         try:
             value = ray.get(ref)
-        except (RayActorError, RayTaskError, RayError) as error:
-            self._actors.pop(worker, None)
+        except RayError as error:
+            actor = self._actors.pop(worker, None)
+            self._forget(worker)
+            if actor is not None and self._outliving is not None:
+                with contextlib.suppress(RayError):
+                    ray.kill(actor)
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             return [WorkerDied(worker, " ".join(lines[-3:])[:1000])]
         return [WorkerReady(worker) if call == "ping" else AttemptEnded(worker, value)]
 
     def reap(self) -> int:
         """On every node with an engine."""
-        task = ray.remote(_reap)
-        refs = []
-        for node in _nodes():
-            if node["Alive"] and node["Resources"].get(DOCKER):
-                strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                refs.append(
-                    task.options(num_cpus=0, max_retries=0, scheduling_strategy=strategy).remote(self._reap_here)
-                )
-        done, _ = ray.wait(refs, num_returns=len(refs), timeout=60) if refs else ([], [])
-        total = 0
-        for ref in done:
-            try:
-                total += ray.get(ref)
-            except RayError:
-                continue
-        return total
+        return sum(ray_nodes.on_every_node(self._reap_here))
+
+    def leave(self) -> None:
+        if self._outliving is None:
+            self.close()
+        self._drop()
 
     def close(self) -> None:
-        for actor in self._actors.values():
+        for actor in (*self._actors.values(), *self._leaving.values()):
             ray.kill(actor)
-        self._actors.clear()
+        self._drop()
+        if self._outliving is not None:
+            for actor in named_actors(self._outliving.prefix):
+                ray.kill(actor)
+
+    def _drop(self) -> None:
+        for of_worker in (self._actors, self._leaving, self._kept, self._to_tell):
+            of_worker.clear()
         self._waiting.clear()
-
-
-def _reap(reap_here: Callable[[], int]) -> int:
-    return reap_here()
-
-
-def _nodes() -> list[dict[str, Any]]:
-    return list(ray.nodes())  # type: ignore[no-untyped-call]
+        self._keeper.clear()

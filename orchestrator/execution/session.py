@@ -9,17 +9,19 @@ from pathlib import Path
 
 from orchestrator.core.dispatch import Job
 from orchestrator.core.ending import Ending
-from orchestrator.core.plan import Arm, TrialSpec, trials
+from orchestrator.core.plan import trials
 from orchestrator.core.retry import CONTROLLER_LOST, RetryPolicy
 from orchestrator.core.status import Status
+from orchestrator.execution.adoption import Claims, claim, held_attempts, job_of
 from orchestrator.execution.cluster import Capacity, Cluster
 from orchestrator.execution.driver import Book, Driver, Spending
-from orchestrator.execution.freeze import Assigner, Frozen, facts, shape_of
+from orchestrator.execution.freeze import Assigner, Frozen, facts
 from orchestrator.execution.progress import ArmProgress, Progress
 from orchestrator.execution.rows import lost_row, requested
 from orchestrator.models.usage import ModelUsage
 from orchestrator.models.usage_log import forget_usage, read_usage
 from orchestrator.storage.dimensions import write_entry
+from orchestrator.storage.remote_journal import ReplacedError
 from orchestrator.storage.root import Root
 from orchestrator.storage.store import RowStore
 from orchestrator.storage.sweeps import (
@@ -50,6 +52,7 @@ class RunOptions:
     """What the command line adds to a sweep: which waves, how many at once, and whether Ray may grow.
 
     `usage` closes an attempt at the model gateway and says what it used; None when it never spoke.
+    `adopt`: workers of an earlier controller may still be there, with attempts under way.
     """
 
     waves: Sequence[int] = (0,)
@@ -58,6 +61,7 @@ class RunOptions:
     surplus: int = 0
     environment_changed: bool = False
     usage: Callable[[str], ModelUsage | None] = lambda _: None
+    adopt: bool = False
 
 
 def new_writer() -> str:
@@ -80,20 +84,33 @@ def run_sweep(
         write_plan(root, frozen.plan)
         _write_dimensions(root, frozen)
         assigner = Assigner(frozen, now, options.late_waves, options.environment_changed)
-        progress = Progress(sweep_id, root.location)
-        _recover(frozen, root, store, assigner, notify, now)
-        states = trial_states(root, sweep_id)
-        jobs = assigner.jobs(states, options.waves)
-        _count(frozen, progress, states, options.waves)
-        if not jobs:
-            notify("progress", {})
-            return Ended(progress, None, 0)
-        cluster = open_cluster()
+        book = Book(root, store, Progress(sweep_id, root.location), notify)
+        cluster = open_cluster() if options.adopt else None
         try:
-            return _drive(frozen, cluster, Book(root, store, progress, notify), assigner, jobs, options, on_driver, now)
+            adopted = cluster.adopt() if cluster is not None else []
+            held = held_attempts(adopted)
+            announced = _recover(frozen, root, store, assigner, held, notify, now)
+            states = trial_states(root, sweep_id)
+            claims = claim(adopted, frozen, assigner, states)
+            for attempt in claims.attempts_running - announced:
+                store.begin(held[attempt])
+            keys = claims.trial_keys
+            jobs = [job for job in assigner.jobs(states, options.waves) if job.trial.key not in keys]
+            _count(frozen, book.progress, states, options.waves)
+            if not jobs and not claims:
+                notify("progress", {})
+                return Ended(book.progress, None, 0)
+            cluster = cluster or open_cluster()
+            return _drive(frozen, cluster, book, assigner, jobs, claims, options, on_driver, now)
+        except (OSError, ReplacedError):
+            # What runs may be worth hours: a controller that cannot write leaves it to the one that can.
+            if cluster is not None:
+                cluster.leave()
+            raise
         finally:
-            cluster.close()
-            store.seal()
+            if cluster is not None:
+                cluster.close()
+                store.seal()
 
 
 def _drive(
@@ -102,6 +119,7 @@ def _drive(
     book: Book,
     assigner: Assigner,
     jobs: list[Job],
+    claims: Claims,
     options: RunOptions,
     on_driver: Callable[[Driver], None],
     now: Callable[[], datetime],
@@ -124,10 +142,25 @@ def _drive(
         now=now,
     )
     on_driver(driver)
+    _take_over(driver, cluster, claims, notify=book.notify)
     driver.run(fitting)
     cluster.close()
     reaped += cluster.reap()
     return Ended(book.progress, driver.stopped_by, reaped)
+
+
+def _take_over(driver: Driver, cluster: Cluster, claims: Claims, notify: Notify) -> None:
+    for worker in claims.useless:
+        cluster.retire(worker)
+    cluster.durable(claims.recorded)
+    for running in claims.running:
+        driver.adopt(running.worker, running.job, running.started)
+    for job, outcome in claims.finished:
+        driver.take(job, outcome)
+    if claims:
+        counts = {"running": len(claims.running), "finished": len(claims.finished)}
+        words = "took over {running} attempts under way and {finished} that had ended".format(**counts)
+        notify("taken_over", {"message": words, **counts})
 
 
 def _left(frozen: Frozen, root: Root) -> Spending:
@@ -189,37 +222,42 @@ def misfit(job: Job, capacity: Capacity) -> str | None:
 
 
 def _recover(
-    frozen: Frozen, root: Root, store: RowStore, assigner: Assigner, notify: Notify, now: Callable[[], datetime]
-) -> None:
-    """Publish what dead controllers left; attempts they had begun become LOST rows, to be taken up again.
+    frozen: Frozen,
+    root: Root,
+    store: RowStore,
+    assigner: Assigner,
+    held: Mapping[str, Mapping[str, object]],
+    notify: Notify,
+    now: Callable[[], datetime],
+) -> frozenset[str]:
+    """Publish what dead controllers left. Attempts they had begun become LOST rows, to be taken up again, but
+    for those that a worker holds. Returns the attempts that the journal knows as begun.
 
-    What these had spent at the model until then stands in the usage log, and goes into their rows.
+    What the lost ones had spent at the model until then stands in the usage log, and goes into their rows.
     """
     found = store.recover()
     log = usage_folder(root, frozen.plan.sweep_id)
     used = read_usage(log)
     for damage in found.damage:
         notify("damage", {"message": str(damage)})
-    known = {arm.name for arm in frozen.plan.arms}
+    lost = 0
     for begun in found.begun:
-        fields = begun["job"]
-        assert isinstance(fields, dict)
-        arm = Arm(fields["agent"], fields["resources"], fields["lane"])
-        if arm.name not in known or fields["task"] not in frozen.tasks:
+        job = job_of(begun, frozen, assigner) if str(begun["attempt_id"]) not in held else None
+        if job is None:
             continue
-        trial = TrialSpec(fields["trial_key"], fields["task"], arm, fields["wave"], fields["repeat"], -1)
-        trial = next((t for t in trials(frozen.plan, trial.wave) if t.key == trial.key), trial)
-        job = Job(trial, shape_of(assigner.promise(trial)), fields["attempt"])
         assignment = assigner(job)
         constants = {**facts(frozen).columns, **assignment.columns, **requested(assignment.resources)}
         started = datetime.fromisoformat(str(begun["started_at"]))
         ending = Ending(Status.LOST, None, CONTROLLER_LOST, "the controller died while this attempt ran")
         row = lost_row(job, constants, ending, started, max(started, now()), used.get(assignment.attempt_id))
         store.add(row | {"final": False})
+        lost += 1
     store.commit()
-    forget_usage(log)
-    if found.rows or found.begun:
-        notify("recovered", {"rows": len(found.rows), "lost": len(found.begun)})
+    if not held:
+        forget_usage(log)
+    if found.rows or lost:
+        notify("recovered", {"rows": len(found.rows), "lost": lost})
+    return frozenset(str(begun["attempt_id"]) for begun in found.begun)
 
 
 def _count(frozen: Frozen, progress: Progress, states: Mapping[str, TrialState], waves: Sequence[int]) -> None:

@@ -42,7 +42,15 @@ class ExitingAgent(NopAgent):
         os._exit(3)
 
 
-AGENTS = {"nop": NopAgent, "endless": EndlessAgent, "exits": ExitingAgent}
+class SlowAgent(NopAgent):
+    """Takes two seconds."""
+
+    def run(self, sandbox: Sandbox, context: AgentContext) -> AgentResult:
+        time.sleep(2.0)
+        return super().run(sandbox, context)
+
+
+AGENTS = {"nop": NopAgent, "slow": SlowAgent, "endless": EndlessAgent, "exits": ExitingAgent}
 
 
 def make_agent(settings: NopSettings) -> NopAgent:

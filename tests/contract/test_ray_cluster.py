@@ -9,7 +9,8 @@ import ray
 
 from orchestrator.core.dispatch import Shape
 from orchestrator.execution.cluster import WorkerDied, WorkerReady
-from orchestrator.execution.ray_cluster import RayCluster, connect
+from orchestrator.execution.ray_cluster import RayCluster
+from orchestrator.execution.ray_connection import connect
 from tests.contract.cluster_contract import (
     FACTS,
     LONG_S,

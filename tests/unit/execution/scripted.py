@@ -1,7 +1,7 @@
 """A cluster whose attempts end as a script says, and a driver on it: everything but machines is real."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from orchestrator.core.plan import attempt_id
 from orchestrator.core.retry import RetryPolicy
 from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
-from orchestrator.execution.cluster import AttemptEnded, Capacity, Event, WorkerDied, WorkerReady
+from orchestrator.execution.cluster import Adopted, AttemptEnded, Capacity, Event, WorkerDied, WorkerReady
 from orchestrator.execution.driver import Book, Driver
 from orchestrator.execution.progress import ArmProgress, Progress
 from orchestrator.execution.rows import lost_row, requested
@@ -86,6 +86,15 @@ class ScriptedCluster:
 
     def retire(self, worker: int) -> None:
         """Nothing to end."""
+
+    def adopt(self) -> list[Adopted]:
+        return []
+
+    def durable(self, attempts: Sequence[str]) -> None:
+        """Nothing is kept."""
+
+    def leave(self) -> None:
+        self.close()
 
     def poll(self, timeout_s: float) -> list[Event]:
         self.polls += 1

@@ -1,0 +1,64 @@
+"""The nodes of a Ray cluster that have an engine: how much they have, and work that each has to do once."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from orchestrator.execution.cluster import Capacity
+from orchestrator.execution.ray_connection import DOCKER
+
+MIB = 1024 * 1024
+HEAD = "node:__internal_head__"
+ASK_S = 60.0
+
+T = TypeVar("T")
+
+
+def nodes() -> list[dict[str, Any]]:
+    """Ray's entries of nodes that live."""
+    return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+
+
+def engine_nodes() -> list[dict[str, Any]]:
+    return [node for node in nodes() if node["Resources"].get(DOCKER)]
+
+
+def head_node() -> str | None:
+    """The id of the node that holds the cluster together."""
+    return next((str(node["NodeID"]) for node in nodes() if HEAD in node["Resources"]), None)
+
+
+def at_node(node_id: str) -> NodeAffinitySchedulingStrategy:
+    return NodeAffinitySchedulingStrategy(node_id, soft=False)
+
+
+def capacity() -> Capacity:
+    """All nodes with an engine together, and the largest of them."""
+    resources = [node["Resources"] for node in engine_nodes()]
+    cpus = [float(n.get("CPU", 0.0)) for n in resources]
+    memory = [float(n.get("memory", 0.0)) / MIB for n in resources]
+    gpus = [float(n.get("GPU", 0.0)) for n in resources]
+    largest = (max(cpus, default=0.0), max(memory, default=0.0), max(gpus, default=0.0))
+    return Capacity(sum(cpus), sum(memory), sum(gpus), *largest, len(resources))
+
+
+def on_every_node(do: Callable[[], T], timeout_s: float = ASK_S) -> list[T]:
+    """The answers of all nodes with an engine that gave one in time."""
+    task: Any = ray.remote(_do)
+    options = {"num_cpus": 0, "max_retries": 0}
+    refs = [task.options(**options, scheduling_strategy=at_node(node["NodeID"])).remote(do) for node in engine_nodes()]
+    done, _ = ray.wait(refs, num_returns=len(refs), timeout=timeout_s) if refs else ([], [])
+    answers = []
+    for ref in done:
+        try:
+            answers.append(ray.get(ref))
+        except RayError:
+            continue
+    return answers
+
+
+def _do(do: Callable[[], T]) -> T:
+    return do()
