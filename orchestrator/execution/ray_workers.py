@@ -102,7 +102,8 @@ def make_worker(shape: Shape, open_worker: Any, facts: SweepFacts, outliving: Ou
         return ray.remote(WorkerActor).options(**options).remote(open_worker, facts)
     options |= {"lifetime": "detached", "namespace": NAMESPACE}
     options["name"] = outliving.prefix + secrets.token_hex(6)
-    keeping: Any = ray.remote(concurrency_groups=GROUPS)(KeepingActor)
+    as_actor: Any = ray.remote
+    keeping = as_actor(concurrency_groups=GROUPS)(KeepingActor)
     return keeping.options(**options).remote(open_worker, facts, shape, outliving.controller)
 
 

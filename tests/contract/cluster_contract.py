@@ -110,7 +110,7 @@ class ClusterContract:
         for number in range(3):
             cluster.start(7, make_assignment(number))
             (event,) = hear(cluster, 1)
-            assert isinstance(event, AttemptEnded)
+            assert isinstance(event, AttemptEnded), event
             assert event.worker == 7
             assert (event.outcome.row["attempt_id"], event.outcome.row["status"]) == (f"k{number}-0", "PASSED")
 
