@@ -61,7 +61,7 @@ cluster-down: $(VENV)/.dev
 
 cluster-check: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
-	$(BIN)/python -m pytest tests/cluster/three_nodes.py
+	$(BIN)/python -m pytest tests/cluster/three_nodes.py tests/cluster/losses.py
 
 # Simulated coverage and size with known truth; build/coverage.json. Eight to thirty minutes.
 sim: $(VENV)/.dev

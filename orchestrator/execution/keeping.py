@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from orchestrator.core.dispatch import Shape
 from orchestrator.execution.assignment import Assignment, Outcome, begun_fields
+from orchestrator.execution.shipping import ShippedWorker
 from orchestrator.execution.worker import Worker
 
 ORPHAN_S = 900.0
@@ -35,7 +36,7 @@ class Held:
 class KeepingWorker:
     """A Worker whose outcomes are kept. `run` is called by one thread at a time, the rest by any."""
 
-    def __init__(self, worker: Worker, shape: Shape) -> None:
+    def __init__(self, worker: Worker | ShippedWorker, shape: Shape) -> None:
         self._worker, self._shape = worker, shape
         self._changed = threading.Condition()
         self._begun: Mapping[str, object] | None = None

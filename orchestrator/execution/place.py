@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from orchestrator.agents.settings import AgentDeps, build_agent
 from orchestrator.execution.assignment import SweepFacts
 from orchestrator.execution.attempt import Place
 from orchestrator.execution.cluster import Cluster
-from orchestrator.execution.freeze import Frozen
+from orchestrator.execution.freeze import Frozen, suite_path
 from orchestrator.execution.inline_cluster import InlineCluster
 from orchestrator.execution.model_access import ModelAccess
+from orchestrator.execution.shipping import ShippedWorker, pack, with_shipped_suite
 from orchestrator.execution.worker import Worker
 from orchestrator.storage.dimensions import read_entry
 from orchestrator.storage.root import Root
@@ -31,6 +33,9 @@ from sandboxes.fake import FakeProvider
 from sandboxes.reaper import clear_cores, clear_own, reap
 from sandboxes.snapshot import HostReadings
 from sandboxes.start_gate import StartGate
+
+if TYPE_CHECKING:
+    from orchestrator.execution.ray_workers import Outliving
 
 OPENING_WAIT_S = 60.0
 
@@ -115,10 +120,30 @@ def reap_here(options: PlaceOptions) -> int:
         return reap(provider.engine).count
 
 
+def open_on_node(options: PlaceOptions, suite: object, facts: SweepFacts) -> ShippedWorker:
+    """A worker on a node of a cluster: what a lost predecessor left is removed before its cores are used, and
+    the suite is this node's copy. `suite`: Ray's reference to the packed suite. Raises what open_worker does,
+    ShippingError, TaskError, OSError."""
+    import ray
+
+    reap_here(options)
+    data = ray.get(suite)  # type: ignore[call-overload]
+    return with_shipped_suite(open_worker(options, facts), data, {**options.environment, **os.environ})
+
+
 def cluster_opener(
-    frozen: Frozen, root: Root, options: PlaceOptions, address: str | None, cpus: int | None, facts: SweepFacts
+    frozen: Frozen,
+    root: Root,
+    options: PlaceOptions,
+    address: str | None,
+    cpus: int | None,
+    facts: SweepFacts,
+    outliving: "Outliving | None" = None,
 ) -> Callable[[], Cluster]:
-    """What opens the cluster when it is known that something is to be run. Joins or starts Ray then."""
+    """What opens the cluster when it is known that something is to be run. Joins or starts Ray then.
+
+    `outliving`: the names of workers that go on when this process ends; None: they end with it.
+    """
     wanted = {k: v for k in ("DOCKER_HOST", "XDG_CACHE_HOME") if (v := os.environ.get(k))}
     options = replace(options, environment={**wanted, **options.environment})
 
@@ -128,11 +153,16 @@ def cluster_opener(
         if address is None and options.provider == "docker":
             with DockerProvider.from_environment({**options.environment, **os.environ}) as provider:
                 provider.host()
+        import ray
+
         from orchestrator.execution.ray_cluster import RayCluster
         from orchestrator.execution.ray_connection import connect
 
         connect(address, cpus)
-        return RayCluster(partial(open_worker, options), facts, partial(reap_here, options))
+        opening: Callable[[SweepFacts], Worker | ShippedWorker] = partial(open_worker, options)
+        if address is not None:
+            opening = partial(open_on_node, options, ray.put(pack(suite_path(frozen.config))))
+        return RayCluster(opening, facts, partial(reap_here, options), outliving)
 
     return open_cluster
 

@@ -6,7 +6,6 @@ import socket
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
 
 DOCKER = "docker"
 DOCKER_PER_NODE = 100_000
@@ -34,11 +33,14 @@ def connect(address: str | None, cpus: int | None = None) -> None:
         _probe(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
     try:
         ray.init(**options)
-    except (ConnectionError, RayError, ValueError, RuntimeError, TimeoutError) as error:
+    except Exception as error:  # noqa: BLE001 - a start that takes too long is a bare Exception of Ray's
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ConnectionError(
-            f"no Ray cluster could be joined at {address or 'this machine'}: {first}; {HOW}"
-        ) from None
+        if address is None:
+            raise ConnectionError(
+                f"Ray was to be started on this machine and did not come up: {first}; see what keeps the machine busy,"
+                " and run the same command again"
+            ) from None
+        raise ConnectionError(f"no Ray cluster could be joined at {address}: {first}; {HOW}") from None
 
 
 def _probe(address: str) -> None:

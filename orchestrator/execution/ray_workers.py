@@ -21,12 +21,13 @@ from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
 from orchestrator.execution.keeping import Held, KeepingWorker, end_when_orphaned
 from orchestrator.execution.ray_connection import DOCKER, NAMESPACE
 from orchestrator.execution.ray_nodes import MIB
+from orchestrator.execution.shipping import ShippedWorker
 from orchestrator.execution.worker import Worker
 
 GROUPS = {"ask": 2, "wait": 2}
 ADOPT_S = 30.0
 
-OpenWorker = Callable[[SweepFacts], Worker]
+OpenWorker = Callable[[SweepFacts], Worker | ShippedWorker]
 
 
 @dataclass(frozen=True, slots=True)

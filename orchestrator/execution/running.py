@@ -1,15 +1,12 @@
 """What `passhat run` does around a sweep: what is due, Ray, signals, the log, and the exit code."""
 
 import os
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -20,6 +17,7 @@ from orchestrator.core.waves import Due, due_now, due_times
 from orchestrator.execution.cluster import Cluster
 from orchestrator.execution.driver import Driver
 from orchestrator.execution.freeze import Frozen, facts, freeze, suite_path
+from orchestrator.execution.hands import Grip, Hands
 from orchestrator.execution.hooks import tell_hooks
 from orchestrator.execution.model_access import open_models
 from orchestrator.execution.place import PlaceOptions, cluster_opener, environment_changes
@@ -30,6 +28,9 @@ from orchestrator.execution.sweep_log import open_log
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import plan_path, waves_with_rows, write_plan
 from suites.loading import load_suite
+
+if TYPE_CHECKING:
+    from orchestrator.execution.ray_workers import Outliving
 
 
 class Listener(Protocol):
@@ -43,7 +44,8 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for."""
+    """What the command line asks for. `gate`: the policy where it is not beside the sweep file; `outliving`:
+    names of the workers of a controller that others take over from."""
 
     sweep: Path | None = None
     config: SweepConfig | None = None
@@ -54,7 +56,9 @@ class Request:
     wave: int | None = None
     wait: bool = False
     strict_environment: bool = False
+    gate: Path | None = None
     place: PlaceOptions = field(default_factory=PlaceOptions)
+    outliving: "Outliving | None" = None
 
 
 def load(request: Request, now: datetime) -> tuple[Frozen, Root]:
@@ -67,10 +71,11 @@ def load(request: Request, now: datetime) -> tuple[Frozen, Root]:
         config = config.model_copy(update={"results": request.results})
     root = Root(config.results)
     suite = load_suite(suite_path(config))
-    if config.gate is not None and request.sweep is not None:
-        gate = request.sweep.resolve().parent / config.gate
+    gate = gate_file(request, config)
+    if gate is not None:
         if not gate.is_file():
-            raise ConfigError(f"{request.sweep}: gate = {config.gate!r} is not a file; write it, or leave gate out")
+            source = request.sweep or config.name
+            raise ConfigError(f"{source}: gate = {config.gate!r} is not a file; write it, or leave gate out")
         _check_gate(read_policy(gate), config, str(gate))
     return freeze(config, suite, root, now), root
 
@@ -93,44 +98,70 @@ def run_due(
     quiet: bool = False,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     sleep: Callable[[float], None] = time.sleep,
+    say: Callable[[str], None] = print,
+    grip: Grip | None = None,
 ) -> int:
-    """Run what is due; with `wait`, until the last wave is done. Returns the exit code."""
+    """Run what is due; with `wait`, until the last wave is done. Returns the exit code.
+
+    `say` hears sentences, unless `quiet`; `grip` can stop a driver, None: the terminal's Ctrl-C.
+    """
+    around = Around(open_listener, _nobody if quiet else say, grip or Hands(), now)
     frozen, root = load(request, now())
     if not root.exists(plan_path(frozen.plan.sweep_id)):
         write_plan(root, frozen.plan)
     for notice in frozen.notices:
-        if not quiet:
-            print(f"note: {notice}")
+        around.say(f"note: {notice}")
     code = 0
     while True:
         due = _due(frozen, root, request, now())
         if due.run:
-            code = max(code, _run_waves(frozen, root, request, due, open_listener, quiet, now))
+            code = max(code, _run_waves(frozen, root, request, due, around))
             if code != 130:
-                code = max(code, _gate(frozen, root, request, quiet))
-        if code == 130 or not request.wait or due.next_at is None:
+                code = max(code, _gate(frozen, root, request, around.say))
+        if code == 130 or not request.wait or due.next_at is None or around.grip.let_go:
             break
         sleep(max(0.0, min(60.0, (due.next_at - now()).total_seconds())))
-    if not due.run and not quiet:
-        print(f"nothing is due; the next wave is due at {due.next_at:%Y-%m-%d %H:%M} UTC")
+    if not due.run and due.next_at is not None:
+        around.say(f"nothing is due; the next wave is due at {due.next_at:%Y-%m-%d %H:%M} UTC")
     return code
 
 
-def _gate(frozen: Frozen, root: Root, request: Request, quiet: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Who sees, hears and stops a run, and its clock."""
+
+    open_listener: Callable[[], Listener]
+    say: Callable[[str], None]
+    grip: Grip
+    now: Callable[[], datetime]
+
+
+def _nobody(_: str) -> None:
+    """Hears nothing."""
+
+
+def gate_file(request: Request, config: SweepConfig) -> Path | None:
+    """The policy a sweep is judged by, beside its file unless the request says where."""
+    if request.gate is not None or config.gate is None or request.sweep is None:
+        return request.gate
+    return request.sweep.resolve().parent / config.gate
+
+
+def _gate(frozen: Frozen, root: Root, request: Request, say: Callable[[str], None]) -> int:
     """1 when the sweep's gate does not hold, told to the hooks; 0 when it holds or there is none."""
-    if frozen.config.gate is None or request.sweep is None:
+    policy = gate_file(request, frozen.config)
+    if policy is None:
         return 0
     try:
-        verdict = judge(read_policy(request.sweep.resolve().parent / frozen.config.gate), [root.location])
+        verdict = judge(read_policy(policy), [root.location])
         holds, words = verdict.holds, verdict.paragraph()
     except RowsError as error:
         holds, words = False, f"The gate cannot be judged: {error}"
-    if not quiet:
-        print(words)
+    say(words)
     if holds:
         return 0
     body = {"sweep": frozen.plan.sweep_id, "verdict": words}
-    tell_hooks(frozen.config.hooks, "gate_failed", body, lambda _, fields: print(fields["message"]))
+    tell_hooks(frozen.config.hooks, "gate_failed", body, lambda _, fields: say(str(fields["message"])))
     return 1
 
 
@@ -148,17 +179,16 @@ def _run_waves(
     root: Root,
     request: Request,
     due: Due,
-    open_listener: Callable[[], Listener],
-    quiet: bool,
-    now: Callable[[], datetime],
+    around: Around,
 ) -> int:
     changes = environment_changes(root, frozen.plan.sweep_id, due.run[-1], request.place)
     for change in changes:
-        if not quiet:
-            print(f"note: the environment changed since the wave before: {change}")
+        around.say(f"note: the environment changed since the wave before: {change}")
     if changes:
         body = {"sweep": frozen.plan.sweep_id, "wave": due.run[-1], "changes": changes}
-        tell_hooks(frozen.config.hooks, "environment_changed", body, lambda _, fields: print(fields["message"]))
+        tell_hooks(
+            frozen.config.hooks, "environment_changed", body, lambda _, fields: around.say(str(fields["message"]))
+        )
     if changes and (request.strict_environment or frozen.config.strict_environment):
         raise ConfigError(f"the environment changed and strict_environment is set: {changes[0]}; nothing was started")
     options = RunOptions(
@@ -167,27 +197,16 @@ def _run_waves(
         concurrency=request.concurrency,
         surplus=1 if request.address else 0,
         environment_changed=bool(changes),
+        adopt=request.outliving is not None,
     )
-    say = (lambda text: None) if quiet else (lambda text: print(f"note: {text}"))
-    with open_models(frozen, root, os.environ, say) as models:
+    with open_models(frozen, root, os.environ, lambda text: around.say(f"note: {text}")) as models:
         place = replace(request.place, models=models)
-        opener = cluster_opener(frozen, root, place, request.address, request.cpus, facts(frozen))
+        opener = cluster_opener(frozen, root, place, request.address, request.cpus, facts(frozen), request.outliving)
         if models is not None:
             options = replace(options, usage=models.usage)
-        ended = _with_listener(frozen, root, opener, options, open_listener, now)
-    return _exit_code(frozen, ended, quiet)
-
-
-def _with_listener(
-    frozen: Frozen,
-    root: Root,
-    opener: Callable[[], Cluster],
-    options: RunOptions,
-    open_listener: Callable[[], Listener],
-    now: Callable[[], datetime],
-) -> Ended:
-    with open_log(log_path(root, frozen.plan.sweep_id)) as log:
-        return _logged(frozen, root, opener, options, open_listener(), log, now)
+        with open_log(log_path(root, frozen.plan.sweep_id)) as log:
+            ended = _logged(frozen, root, opener, options, around, log)
+    return _exit_code(ended, around.say)
 
 
 def _logged(
@@ -195,11 +214,11 @@ def _logged(
     root: Root,
     opener: Callable[[], Cluster],
     options: RunOptions,
-    listener: Listener,
+    around: Around,
     log: structlog.typing.FilteringBoundLogger,
-    now: Callable[[], datetime],
 ) -> Ended:
-    hands = Hands(lambda text: listener.hear("stopping", {"message": text}))
+    listener = around.open_listener()
+    around.grip.heard_by(lambda text: listener.hear("stopping", {"message": text}))
 
     def hear(event: str, fields: Mapping[str, object]) -> None:
         if event == "attempt":
@@ -212,11 +231,11 @@ def _logged(
 
     def on_driver(driver: Driver) -> None:
         listener.progress = driver.progress
-        hands.take(driver)
+        around.grip.take(driver)
 
     try:
-        with hands.restored():
-            ended = run_sweep(frozen, root, opener, options, hear, on_driver, now)
+        with around.grip.restored():
+            ended = run_sweep(frozen, root, opener, options, hear, on_driver, around.now)
             listener.progress = ended.progress
     finally:
         listener.close()
@@ -224,47 +243,11 @@ def _logged(
     return ended
 
 
-class Hands:
-    """Ctrl-C: once lets running trials end, twice ends everything at once. SIGTERM is taken like Ctrl-C."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._driver: Driver | None = None
-        self._say = say
-        self._times = 0
-
-    def take(self, driver: Driver) -> None:
-        """From now on signals are for this driver. Called after Ray started, which sets handlers of its own."""
-        self._driver = driver
-        for which in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(which, self._handle)
-
-    def _handle(self, _signal: int, _frame: FrameType | None) -> None:
-        assert self._driver is not None
-        self._times += 1
-        if self._times == 1:
-            self._say("stopping: running trials end, nothing new starts; Ctrl-C again ends everything at once")
-            self._driver.stop("interrupted")
-        else:
-            self._say("ending everything at once")
-            self._driver.abort("interrupted twice")
-
-    @contextmanager
-    def restored(self) -> Iterator[None]:
-        """Leave the handlers as they were found."""
-        found = {which: signal.getsignal(which) for which in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for which, handler in found.items():
-                signal.signal(which, handler)
-
-
-def _exit_code(frozen: Frozen, ended: Ended, quiet: bool) -> int:
+def _exit_code(ended: Ended, say: Callable[[str], None]) -> int:
     if ended.stopped_by is not None:
-        if not quiet:
-            print(f"stopped: {ended.stopped_by}; the same command goes on where it stopped")
-            for line in missing_words(ended.progress):
-                print(line)
+        say(f"stopped: {ended.stopped_by}; the same command goes on where it stopped")
+        for line in missing_words(ended.progress):
+            say(line)
         return 130 if ended.stopped_by.startswith("interrupted") else 1
     return 0 if ended.progress.without_verdict == 0 else 1
 

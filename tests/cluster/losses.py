@@ -1,0 +1,121 @@
+"""A submitted sweep over three nodes: one killed, one cut off, its controller killed twice; each trial once, nothing left."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import duckdb
+import pytest
+
+from sandboxes.labels import SWEEP
+from tests.builders import make_task
+from tests.cluster.nodes import TestCluster
+from tests.cluster.three_nodes import TASK
+
+SWEEP_FILE = """name = "losses"
+suite = "suite"
+repeats = 15
+results = "rows"
+agents = [{ name = "oracle", kind = "oracle" }]
+resources = [{ name = "pinned", pinned = true }]
+retry = { max = 4 }
+"""
+ASK = """
+import json
+from orchestrator.execution.ray_connection import connect
+from orchestrator.execution.ray_controller import ask_snapshot, find_controller
+connect("auto")
+sweep_id, _ = find_controller("losses")
+seen = ask_snapshot(sweep_id)
+progress = seen and seen.progress
+print(json.dumps(seen and {"sweep": sweep_id, "process": seen.process, "state": seen.state, "code": seen.code,
+    "running": progress.running if progress else 0, "done": progress.done if progress else 0,
+    "messages": [text for _, text in seen.messages]}))
+"""
+LONG_S = 400.0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[TestCluster]:
+    with TestCluster() as up:
+        yield up
+
+
+def ask(cluster: TestCluster) -> dict[str, object] | None:
+    answer = cluster.run("head", ["python", "-c", ASK], timeout_s=120)
+    if answer.returncode:
+        return None
+    found = json.loads(answer.stdout.strip().splitlines()[-1])
+    assert found is None or isinstance(found, dict)
+    return found
+
+
+def seen(cluster: TestCluster, holds: object) -> dict[str, object]:
+    until, found = time.monotonic() + LONG_S, None
+    while time.monotonic() < until:
+        found = ask(cluster)
+        if found is not None and holds(found):  # type: ignore[operator]
+            return found
+        time.sleep(0.5)
+    raise AssertionError(f"never seen; last: {found}")
+
+
+def rows(root: Path, columns: str) -> list[tuple[object, ...]]:
+    return duckdb.sql(f"select {columns} from read_parquet('{root}/trials/**/*.parquet')").fetchall()
+
+
+def containers(sweep_id: str) -> list[object]:
+    client = docker.from_env()
+    try:
+        return list(client.containers.list(all=True, filters={"label": f"{SWEEP}={sweep_id}"}))
+    finally:
+        client.close()
+
+
+def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster: TestCluster) -> None:
+    folder = cluster.results / "losses"
+    shutil.rmtree(folder, ignore_errors=True)
+    files = {"solution/solve.sh": "sleep 8; echo hello > /tmp/answer.txt\n"}
+    files["tests/test.sh"] = '[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
+    make_task(folder / "suite" / "slow", TASK, files)
+    (folder / "sweep.toml").write_text(SWEEP_FILE)
+    done = cluster.run("head", ["passhat", "submit", "/results/losses/sweep.toml"])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    first = seen(cluster, lambda s: s["running"] == 3)
+    os.kill(int(str(first["process"])), signal.SIGKILL)
+    cluster.kill("worker-1")
+    second = seen(cluster, lambda s: s["process"] != first["process"] and s["running"])
+    cluster.cut_off("worker-2")
+    try:
+        os.kill(int(str(second["process"])), signal.SIGKILL)
+        third = seen(cluster, lambda s: s["process"] != second["process"] and s["running"])
+        cluster.revive("worker-1")
+        time.sleep(45)
+    finally:
+        cluster.plug_in("worker-2")
+    attached = cluster.run("head", ["passhat", "attach", "losses"], timeout_s=LONG_S)
+    print(attached.stdout, attached.stderr)
+    last = ask(cluster)
+    print(last)
+    assert attached.returncode == 0
+
+    found = rows(folder / "rows", "repeat, attempt, status, node, effective_cpuset, started_at, finished_at")
+    print(Counter((row[2], row[3]) for row in found))
+    attempts: dict[object, list[tuple[object, object]]] = {}
+    for repeat, attempt, status, *_ in sorted(found, key=lambda row: (row[0], row[1])):
+        attempts.setdefault(repeat, []).append((attempt, status))
+    assert sorted(attempts) == list(range(15))  # type: ignore[type-var]
+    for made in attempts.values():
+        assert [attempt for attempt, _ in made] == list(range(len(made)))
+        assert [status for _, status in made].count("PASSED") == 1
+        assert {status for _, status in made[:-1]} <= {"LOST"}
+    assert any(status == "LOST" for _, _, status, *_ in found)
+    assert "worker-1" in {row[3] for row in found if row[2] == "PASSED"} or third["process"]
+    assert containers(str(first["sweep"])) == []
