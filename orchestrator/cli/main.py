@@ -29,6 +29,7 @@ from orchestrator.cli import (
     schedule,
     show,
     status,
+    submit,
     suite,
     summary,
     transcript,
@@ -47,6 +48,9 @@ app = typer.Typer(
 )
 
 app.command("run")(run.command)
+app.command("submit")(submit.submit_command)
+app.command("attach")(submit.attach_command)
+app.command("cancel")(submit.cancel_command)
 app.command("plan")(plan.command)
 app.command("status")(status.command)
 app.command("show")(show.command)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from orchestrator.agents.settings import AgentDeps, build_agent
+from orchestrator.config import ConfigError
 from orchestrator.execution.assignment import SweepFacts
 from orchestrator.execution.attempt import Place
 from orchestrator.execution.cluster import Cluster
@@ -157,10 +158,16 @@ def cluster_opener(
 
         from orchestrator.execution.ray_cluster import RayCluster
         from orchestrator.execution.ray_connection import connect
+        from orchestrator.execution.ray_nodes import engine_nodes
 
         connect(address, cpus)
         opening: Callable[[SweepFacts], Worker | ShippedWorker] = partial(open_worker, options)
         if address is not None:
+            if options.models is not None and len(engine_nodes()) > 1:
+                raise ConfigError(
+                    "an agent of this sweep asks a model through a gateway that serves the node it was started on, and"
+                    f" the cluster has {len(engine_nodes())} nodes with an engine; use one node, or leave --address out"
+                )
             opening = partial(open_on_node, options, ray.put(pack(suite_path(frozen.config))))
         return RayCluster(opening, facts, partial(reap_here, options), outliving)
 

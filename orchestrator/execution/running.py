@@ -67,17 +67,23 @@ def load(request: Request, now: datetime) -> tuple[Frozen, Root]:
     if config is None:
         assert request.sweep is not None
         config = load_sweep(request.sweep)
-    if request.results is not None:
-        config = config.model_copy(update={"results": request.results})
+    config = load_config(request, config)
     root = Root(config.results)
     suite = load_suite(suite_path(config))
+    return freeze(config, suite, root, now), root
+
+
+def load_config(request: Request, config: SweepConfig) -> SweepConfig:
+    """A sweep's config as the request wants it, its gate looked at. Raises ConfigError."""
+    if request.results is not None:
+        config = config.model_copy(update={"results": request.results})
     gate = gate_file(request, config)
     if gate is not None:
         if not gate.is_file():
             source = request.sweep or config.name
             raise ConfigError(f"{source}: gate = {config.gate!r} is not a file; write it, or leave gate out")
         _check_gate(read_policy(gate), config, str(gate))
-    return freeze(config, suite, root, now), root
+    return config
 
 
 def _check_gate(policy: Policy, config: SweepConfig, source: str) -> None:
