@@ -34,7 +34,7 @@ connect("auto")
 sweep_id, _ = find_controller("losses")
 seen = ask_snapshot(sweep_id)
 progress = seen and seen.progress
-print(json.dumps(seen and {"sweep": sweep_id, "process": seen.process, "state": seen.state, "code": seen.code,
+print("\\nSEEN " + json.dumps(seen and {"sweep": sweep_id, "process": seen.process, "state": seen.state, "code": seen.code,
     "running": progress.running if progress else 0, "done": progress.done if progress else 0,
     "messages": [text for _, text in seen.messages]}))
 """
@@ -49,9 +49,10 @@ def cluster() -> Iterator[TestCluster]:
 
 def ask(cluster: TestCluster) -> dict[str, object] | None:
     answer = cluster.run("head", ["python", "-c", ASK], timeout_s=120)
-    if answer.returncode:
+    lines = [line for line in answer.stdout.splitlines() if line.startswith("SEEN ")]
+    if answer.returncode or not lines:
         return None
-    found = json.loads(answer.stdout.strip().splitlines()[-1])
+    found = json.loads(lines[-1].removeprefix("SEEN "))
     assert found is None or isinstance(found, dict)
     return found
 
