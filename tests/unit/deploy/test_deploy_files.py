@@ -14,7 +14,7 @@ import yaml
 from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
 from ray.autoscaler._private.util import prepare_config, validate_config
 
-from orchestrator.execution.ray_cluster import DOCKER
+from orchestrator.execution.ray_connection import DOCKER
 from orchestrator.execution.units import kubernetes_cronjob, systemd_units
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
