@@ -24,7 +24,8 @@ import ray
 from orchestrator.config import parse_sweep
 from orchestrator.execution.freeze import facts, freeze
 from orchestrator.execution.place import PlaceOptions, open_worker, reap_here
-from orchestrator.execution.ray_cluster import RayCluster, connect
+from orchestrator.execution.ray_cluster import RayCluster
+from orchestrator.execution.ray_connection import connect
 from orchestrator.execution.session import RunOptions, run_sweep
 from orchestrator.storage.root import Root
 from sandboxes.bootstrap import BASE_REFERENCE

@@ -17,7 +17,7 @@ import ray
 from orchestrator.core.dispatch import Dispatcher, Job, Retire, Shape, Spawn, Start
 from orchestrator.core.plan import Arm, TrialSpec
 from orchestrator.execution.driver import TICK_S
-from orchestrator.execution.ray_cluster import connect
+from orchestrator.execution.ray_connection import connect
 from tests.bench.models_bench import _gateway_rows
 
 NODES, CORES = 1000, 64

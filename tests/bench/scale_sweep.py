@@ -24,7 +24,8 @@ from orchestrator.execution.attempt import Place
 from orchestrator.execution.freeze import Frozen, facts, freeze
 from orchestrator.execution.inline_cluster import InlineCluster
 from orchestrator.execution.place import PlaceOptions, _no_cores, reap_here
-from orchestrator.execution.ray_cluster import RayCluster, connect
+from orchestrator.execution.ray_cluster import RayCluster
+from orchestrator.execution.ray_connection import connect
 from orchestrator.execution.session import RunOptions, run_sweep
 from orchestrator.execution.worker import Worker
 from orchestrator.storage.root import Root
