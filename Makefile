@@ -63,7 +63,7 @@ cluster-check: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
 	$(BIN)/python -m pytest tests/cluster/three_nodes.py tests/cluster/losses.py
 
-# Simulated coverage and size with known truth; build/coverage.json. Eight to thirty minutes.
+# Simulated coverage and size with known truth; build/coverage.json. Eleven minutes on 2 cores.
 sim: $(VENV)/.dev
 	$(BIN)/python -m tests.sim.coverage
 

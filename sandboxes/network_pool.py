@@ -108,8 +108,9 @@ class NetworkPool:
                 held = client.inspect_network(network).get("Containers") or {}
             except docker.errors.NotFound:
                 return
+        ours = self._ours() if held else set()
         for container_id in held:
-            if container_id in self._ours():
+            if container_id in ours:
                 remove_container(self._engine, container_id)
             else:
                 with engine_errors(f"disconnect container {container_id[:12]}"):

@@ -13,22 +13,10 @@ from prometheus_client.registry import Collector
 
 from orchestrator.config import ConfigError
 from orchestrator.execution.progress import ArmProgress, Progress
+from orchestrator.execution.rows import PHASES
 from orchestrator.execution.running import Listener
 
 LOOPBACK = "127.0.0.1"
-PHASES = {
-    "cores_wait_s": "cores_wait",
-    "image_s": "image",
-    "start_wait_s": "start_wait",
-    "create_s": "create",
-    "healthcheck_s": "healthcheck",
-    "setup_s": "setup",
-    "agent_s": "agent",
-    "kill_s": "kill",
-    "artifacts_s": "artifacts",
-    "grade_s": "grade",
-    "remove_s": "remove",
-}
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 TOKENS = {
     "tokens_in": "in",
@@ -84,8 +72,8 @@ class SweepMetrics(Collector):
     def _row(self, row: Mapping[str, object]) -> None:
         arm = str(row["arm"])
         self.attempts.labels(arm, str(row["status"]), str(row["origin"])).inc()
-        for column, phase in PHASES.items():
-            seconds = row.get(column)
+        for phase in PHASES:
+            seconds = row.get(f"{phase}_s")
             if isinstance(seconds, int | float):
                 self.phases.labels(phase).observe(seconds)
         sums = [(self.tokens.labels(arm, kind), column) for column, kind in TOKENS.items()]

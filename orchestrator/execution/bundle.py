@@ -6,7 +6,7 @@ started, and read again at each of its starts, so nothing is needed from the mac
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,8 +39,12 @@ def bundle_path(sweep_id: str) -> str:
     return f"sweeps/{sweep_id}/bundle.json"
 
 
-def deposit(location: str, bundle: Bundle, cache: Path) -> Deposited:
-    """Freeze the sweep and keep its bundle. Raises ConfigError, TaskError, ResultsError, ShippingError, OSError."""
+def deposit(location: str, bundle: Bundle, cache: Path, make_way: Callable[[str], None]) -> Deposited:
+    """Freeze the sweep and keep its bundle.
+
+    `make_way` is told the sweep's id before anything is written, and raises where another controller reads what
+    is there. Raises ConfigError, TaskError, ResultsError, ShippingError, OSError.
+    """
     if bundle.version != VERSION:
         raise ShippingError(
             f"passhat {bundle.version} submits and the cluster has {VERSION}; install the same version on both"
@@ -49,7 +53,8 @@ def deposit(location: str, bundle: Bundle, cache: Path) -> Deposited:
     config = _config(bundle.config, location, unpack(bundle.suite, cache))
     frozen = freeze(config, load_suite(Path(config.suite.path)), root, datetime.now(UTC))
     sweep_id = frozen.plan.sweep_id
-    name = f"sweeps/{sweep_id}/suite-{hashlib.sha256(bundle.suite).hexdigest()[:16]}.packed"
+    make_way(sweep_id)
+    name = f"sweeps/{sweep_id}/suite-{hashlib.sha256(bundle.suite).hexdigest()[:16]}.tar.zst"
     root.write(name, bundle.suite)
     write_plan(root, frozen.plan)
     fields = {"config": bundle.config, "gate": bundle.gate, "suite": name, "version": bundle.version}

@@ -1,7 +1,7 @@
 """A controller without a terminal: carries a sweep out in a thread, and can be asked and stopped meanwhile.
 
-What a store or an engine that is away costs is time: an OSError is tried again, for an hour. A controller that
-was replaced says so and ends; what else is raised is its last word.
+What a store that is away costs is time: an OSError is tried again, for an hour from the first of several in a
+row. A controller that was replaced says so and ends; what else is raised is its last word.
 """
 
 import copy
@@ -115,6 +115,7 @@ class Controller:
         """Until there is a last word."""
         tries, since = 0, self._monotonic()
         while True:
+            begun = self._monotonic()
             try:
                 self._code, self._state = self._carry_out(self._reins, self._watching), "ended"
                 return
@@ -123,6 +124,8 @@ class Controller:
                 self._state = "replaced"
                 return
             except Exception as error:  # noqa: BLE001 - its last word, whatever it is
+                if self._monotonic() - begun > AGAIN_S[-1]:
+                    tries, since = 0, self._monotonic()  # it worked meanwhile
                 again = isinstance(error, OSError | SweepBusyError) or isinstance(error.__cause__, OSError)
                 if not again or self._reins.let_go or self._monotonic() - since > GIVE_UP_S:
                     self._watching.say(str(error) or type(error).__name__)

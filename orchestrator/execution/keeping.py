@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 from orchestrator.core.dispatch import Shape
 from orchestrator.execution.assignment import Assignment, Outcome, begun_fields
-from orchestrator.execution.shipping import ShippedWorker
-from orchestrator.execution.worker import Worker
+from orchestrator.execution.worker import Serving
 
 ORPHAN_S = 900.0
 ORPHAN_WITH_OUTCOMES_S = 86_400.0
@@ -36,7 +35,7 @@ class Held:
 class KeepingWorker:
     """A Worker whose outcomes are kept. `run` is called by one thread at a time, the rest by any."""
 
-    def __init__(self, worker: Worker | ShippedWorker, shape: Shape) -> None:
+    def __init__(self, worker: Serving, shape: Shape) -> None:
         self._worker, self._shape = worker, shape
         self._changed = threading.Condition()
         self._begun: Mapping[str, object] | None = None

@@ -20,8 +20,8 @@ from orchestrator.execution.cluster import Cluster
 from orchestrator.execution.freeze import Frozen, suite_path
 from orchestrator.execution.inline_cluster import InlineCluster
 from orchestrator.execution.model_access import ModelAccess
-from orchestrator.execution.shipping import ShippedWorker, pack, with_shipped_suite
-from orchestrator.execution.worker import Worker
+from orchestrator.execution.shipping import pack, with_shipped_suite
+from orchestrator.execution.worker import Serving, Worker
 from orchestrator.storage.dimensions import read_entry
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import hosts_by_wave
@@ -121,20 +121,20 @@ def reap_here(options: PlaceOptions) -> int:
         return reap(provider.engine).count
 
 
-def open_on_node(options: PlaceOptions, suite: object, facts: SweepFacts) -> ShippedWorker:
+def open_on_node(options: PlaceOptions, suite: object, facts: SweepFacts) -> Serving:
     """A worker on a node of a cluster: what a lost predecessor left is removed before its cores are used, and
     the suite is this node's copy. `suite`: Ray's reference to the packed suite. Raises what open_worker does,
     ShippingError, TaskError, OSError."""
     import ray
 
+    worker = open_worker(options, facts)
     reap_here(options)
     data = ray.get(suite)  # type: ignore[call-overload]
-    return with_shipped_suite(open_worker(options, facts), data, {**options.environment, **os.environ})
+    return with_shipped_suite(worker, data, {**options.environment, **os.environ})
 
 
 def cluster_opener(
     frozen: Frozen,
-    root: Root,
     options: PlaceOptions,
     address: str | None,
     cpus: int | None,
@@ -161,7 +161,7 @@ def cluster_opener(
         from orchestrator.execution.ray_nodes import engine_nodes
 
         connect(address, cpus)
-        opening: Callable[[SweepFacts], Worker | ShippedWorker] = partial(open_worker, options)
+        opening: Callable[[SweepFacts], Serving] = partial(open_worker, options)
         if address is not None:
             if options.models is not None and len(engine_nodes()) > 1:
                 raise ConfigError(

@@ -20,10 +20,9 @@ from ray.exceptions import RayError, RayTaskError
 from orchestrator.execution.bundle import Bundle, Deposited, deposit, fetch
 from orchestrator.execution.controller import Controller, Snapshot, Watching
 from orchestrator.execution.hands import Reins
-from orchestrator.execution.place import PlaceOptions
 from orchestrator.execution.ray_connection import NAMESPACE
 from orchestrator.execution.ray_nodes import at_node, head_node
-from orchestrator.execution.ray_workers import Outliving, actor_lives, named_actors
+from orchestrator.execution.ray_workers import Outliving, actor_lives, actor_names
 from orchestrator.execution.running import Request, run_due
 from orchestrator.execution.shipping import cache_folder
 from orchestrator.storage.root import Root
@@ -33,7 +32,7 @@ LINGER_S = 60.0
 UP_S = 120.0
 
 
-class NoControllerError(LookupError):
+class ControllerError(RuntimeError):
     """The cluster has no such controller, or has one already."""
 
 
@@ -46,7 +45,6 @@ class Orders:
     concurrency: int | None = None
     wave: int | None = None
     wait: bool = True
-    provider: str = "docker"
 
 
 def outliving(sweep_id: str) -> Outliving:
@@ -63,7 +61,6 @@ def carry_out(orders: Orders, reins: Reins, watching: Watching) -> int:
         concurrency=orders.concurrency,
         wave=orders.wave,
         wait=orders.wait,
-        place=PlaceOptions(provider=orders.provider),
         outliving=outliving(orders.sweep_id),
     )
 
@@ -100,7 +97,7 @@ class ControllerActor:
 
 
 def submit(location: str, bundle: Bundle, orders: dict[str, Any]) -> tuple[Deposited, Snapshot]:
-    """Keep the sweep with its results and start its controller. Raises NoControllerError, and what deposit does."""
+    """Keep the sweep with its results and start its controller. Raises ControllerError, and what deposit does."""
     head = head_node()
     assert head is not None
     pinned = {"scheduling_strategy": at_node(head)} if "://" not in location else {}
@@ -109,14 +106,9 @@ def submit(location: str, bundle: Bundle, orders: dict[str, Any]) -> tuple[Depos
         kept: Deposited = ray.get(keep.options(num_cpus=0, max_retries=0, **pinned).remote(location, bundle))
     except RayTaskError as error:
         raise error.cause from None
-    name = PREFIX + kept.sweep_id
-    if actor_lives(name):
-        raise NoControllerError(
-            f"sweep {kept.sweep_id} has a controller in this cluster already; `passhat attach {kept.sweep_id}` shows it"
-        )
     as_actor: Any = ray.remote(ControllerActor)
     actor = as_actor.options(
-        name=name,
+        name=PREFIX + kept.sweep_id,
         namespace=NAMESPACE,
         lifetime="detached",
         max_restarts=-1,
@@ -129,17 +121,28 @@ def submit(location: str, bundle: Bundle, orders: dict[str, Any]) -> tuple[Depos
 
 
 def _deposit(location: str, bundle: Bundle) -> Deposited:
-    return deposit(location, bundle, cache_folder(os.environ))
+    return deposit(location, bundle, cache_folder(os.environ), _make_way)
+
+
+def _make_way(sweep_id: str) -> None:
+    """End a controller that has had its last word. Raises ControllerError while one works."""
+    if not actor_lives(PREFIX + sweep_id):
+        return
+    last = ask_snapshot(sweep_id)
+    if last is None or not last.over:
+        raise ControllerError(
+            f"sweep {sweep_id} has a controller in this cluster already; `passhat attach {sweep_id}` shows it"
+        )
+    ray.kill(ray.get_actor(PREFIX + sweep_id, namespace=NAMESPACE), no_restart=True)
 
 
 def find_controller(wanted: str | None) -> tuple[str, Any]:
-    """(sweep id, handle) of the controller of a sweep, by id or name; of the only one. Raises NoControllerError."""
-    names = [entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True)]
-    there = sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+    """(sweep id, handle) of the controller of a sweep, by id or name; of the only one. Raises ControllerError."""
+    there = sorted(name.removeprefix(PREFIX) for name in actor_names(PREFIX))
     fitting = [s for s in there if wanted is None or wanted in (s, s.rsplit("-", 1)[0])]
     if len(fitting) != 1:
         asked = f"sweep {wanted}" if wanted else "no sweep by name"
-        raise NoControllerError(
+        raise ControllerError(
             f"{asked} was asked for and controllers are here for: {', '.join(there) or 'none'}; name one of these,"
             " or see `passhat status RESULTS` for sweeps that have ended"
         )
@@ -147,20 +150,16 @@ def find_controller(wanted: str | None) -> tuple[str, Any]:
 
 
 def ask_snapshot(sweep_id: str, timeout_s: float = 30.0) -> Snapshot | None:
-    """None while the controller is being started again. Raises NoControllerError when it is gone for good."""
+    """None while the controller is being started again. Raises ControllerError when it is gone for good."""
     try:
-        actor = ray.get_actor(PREFIX + sweep_id, namespace=NAMESPACE)
+        actor: Any = ray.get_actor(PREFIX + sweep_id, namespace=NAMESPACE)
     except ValueError:
-        raise NoControllerError(
+        raise ControllerError(
             f"sweep {sweep_id} has no controller any more; `passhat status RESULTS` shows what it left"
         ) from None
     try:
-        found: object = ray.get(actor.snapshot.remote(), timeout=timeout_s)
+        found = ray.get(actor.snapshot.remote(), timeout=timeout_s)
     except RayError:
         return None
     assert isinstance(found, Snapshot)
     return found
-
-
-def workers_left(sweep_id: str) -> int:
-    return len(named_actors(outliving(sweep_id).prefix))

@@ -21,13 +21,12 @@ from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts
 from orchestrator.execution.keeping import Held, KeepingWorker, end_when_orphaned
 from orchestrator.execution.ray_connection import DOCKER, NAMESPACE
 from orchestrator.execution.ray_nodes import MIB
-from orchestrator.execution.shipping import ShippedWorker
-from orchestrator.execution.worker import Worker
+from orchestrator.execution.worker import Serving
 
 GROUPS = {"ask": 2, "wait": 2}
 ADOPT_S = 30.0
 
-OpenWorker = Callable[[SweepFacts], Worker | ShippedWorker]
+OpenWorker = Callable[[SweepFacts], Serving]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +107,18 @@ def make_worker(shape: Shape, open_worker: Any, facts: SweepFacts, outliving: Ou
     return keeping.options(**options).remote(open_worker, facts, shape, outliving.controller)
 
 
+def actor_names(prefix: str) -> list[str]:
+    """Names of all our actors that begin so, and live or will."""
+    entries = ray.util.list_named_actors(all_namespaces=True)
+    return [e["name"] for e in entries if e["namespace"] == NAMESPACE and e["name"].startswith(prefix)]
+
+
 def named_actors(prefix: str) -> list[Any]:
-    """Handles of all our actors with such a name that live or will."""
+    """Their handles."""
     handles = []
-    for entry in ray.util.list_named_actors(all_namespaces=True):
-        if entry["namespace"] == NAMESPACE and entry["name"].startswith(prefix):
-            with contextlib.suppress(ValueError):
-                handles.append(ray.get_actor(entry["name"], namespace=NAMESPACE))
+    for name in actor_names(prefix):
+        with contextlib.suppress(ValueError):
+            handles.append(ray.get_actor(name, namespace=NAMESPACE))
     return handles
 
 

@@ -18,7 +18,7 @@ from sandboxes.snapshot import HostSnapshot, ImageSnapshot, snapshot_id
 MIB = 1024 * 1024
 MAX_MESSAGE = 4_000
 MAX_TRIES = 100
-_PHASES = (
+PHASES = (
     "cores_wait",
     "image",
     "network",
@@ -48,7 +48,7 @@ def attempt_row(attempt: Attempt, host: HostSnapshot, node: str, constants: Mapp
     row |= {f"used_{name}": getattr(attempt.counters, field) for name, field in _USED}
     row |= _environment(attempt, host, node)
     row |= _beside(attempt)
-    row |= {f"{phase}_s": _seconds(attempt.phases.seconds.get(phase)) for phase in _PHASES}
+    row |= {f"{phase}_s": _seconds(attempt.phases.seconds.get(phase)) for phase in PHASES}
     row |= _usage(attempt)
     row["output_dropped_bytes"] = attempt.recorder.dropped_bytes
     return row

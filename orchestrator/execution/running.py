@@ -207,7 +207,7 @@ def _run_waves(
     )
     with open_models(frozen, root, os.environ, lambda text: around.say(f"note: {text}")) as models:
         place = replace(request.place, models=models)
-        opener = cluster_opener(frozen, root, place, request.address, request.cpus, facts(frozen), request.outliving)
+        opener = cluster_opener(frozen, place, request.address, request.cpus, facts(frozen), request.outliving)
         if models is not None:
             options = replace(options, usage=models.usage)
         with open_log(log_path(root, frozen.plan.sweep_id)) as log:

@@ -103,9 +103,11 @@ def run_sweep(
             cluster = cluster or open_cluster()
             return _drive(frozen, cluster, book, assigner, jobs, claims, options, on_driver, now)
         except (OSError, ReplacedError):
-            # What runs may be worth hours: a controller that cannot write leaves it to the one that can.
+            # What runs may be worth hours: a controller that cannot write leaves it to the one that can, and
+            # the journal, too, which the next one makes into Parquet.
             if cluster is not None:
                 cluster.leave()
+                cluster = None
             raise
         finally:
             if cluster is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import zstandard
 
 from orchestrator.execution.assignment import Assignment, Outcome
-from orchestrator.execution.worker import Worker
+from orchestrator.execution.worker import Serving
 from suites.loading import load_suite
 from suites.task import Task
 
@@ -84,7 +84,7 @@ def _remove_unused(cache: Path, now_s: float) -> None:
 class ShippedWorker:
     """A Worker whose tasks are read from this node's copy of the suite."""
 
-    def __init__(self, worker: Worker, tasks: Mapping[str, Task], source: Path) -> None:
+    def __init__(self, worker: Serving, tasks: Mapping[str, Task], source: Path) -> None:
         self._worker, self._tasks, self._source = worker, tasks, source
 
     def ping(self) -> tuple[str, int]:
@@ -101,7 +101,7 @@ class ShippedWorker:
         return self._worker.run(replace(assignment, task=here))
 
 
-def with_shipped_suite(worker: Worker, data: bytes, environment: Mapping[str, str]) -> ShippedWorker:
+def with_shipped_suite(worker: Serving, data: bytes, environment: Mapping[str, str]) -> ShippedWorker:
     """Raises ShippingError, TaskError, OSError."""
     folder = unpack(data, cache_folder(environment))
     return ShippedWorker(worker, {task.name: task for task in load_suite(folder).tasks}, folder)

@@ -10,6 +10,7 @@ setup, agent, kill, artifacts, grade, remove; each has a column `<phase>_s` and 
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from orchestrator.agents.base import Agent, AgentContext, AgentResult, ModelEndpoint, with_layers
 from orchestrator.core.ending import Ending
@@ -220,17 +221,10 @@ def _grade_step(
         if facts.keep_artifacts and taken.entries:
             attempt.artifacts = pack_artifacts(taken.entries)
         attempt.flags += taken.flags
+    told = partial(grade, monotonic=place.monotonic, said=attempt.recorder.said(), judge=place.judge(assignment))
     if grading.mode == "shared":
         with phases("grade"):
-            return grade(
-                sandbox,
-                task,
-                step,
-                grading,
-                place.monotonic,
-                said=attempt.recorder.said(),
-                judge=place.judge(assignment),
-            ), 0
+            return told(sandbox, task, step, grading), 0
     with contextlib.ExitStack() as held, phases("grade"):
         image = place.provider.ensure_image(grading.image or _plain(task.image))
         network, env = grading.network, dict(task.env)
@@ -242,16 +236,7 @@ def _grade_step(
         held.callback(judge_sandbox.remove)
         judge_sandbox.put(FileEntry(path, mode=0o777) for path in LOG_FOLDERS)
         put_back(judge_sandbox, taken)
-        verdict = grade(
-            judge_sandbox,
-            task,
-            step,
-            grading,
-            place.monotonic,
-            said=attempt.recorder.said(),
-            judge=place.judge(assignment),
-        )
-        return verdict, judge_sandbox.counters().oom_kills or 0
+        return told(judge_sandbox, task, step, grading), judge_sandbox.counters().oom_kills or 0
 
 
 def _plain(source: ImageSource) -> ImageSource:

@@ -7,6 +7,7 @@ shape. It writes nothing to the results: it hands back rows and evidence, and th
 import os
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Protocol
 
 from orchestrator.agents.base import Agent
 from orchestrator.agents.settings import AgentSettings
@@ -18,6 +19,13 @@ from orchestrator.execution.trial import run_attempt
 from sandboxes.snapshot import HostSnapshot
 
 AgentFactory = Callable[[AgentSettings], Agent]
+
+
+class Serving(Protocol):
+    """What serves attempts on a node: a Worker, or one that reads its tasks elsewhere."""
+
+    def ping(self) -> tuple[str, int]: ...
+    def run(self, assignment: Assignment) -> Outcome: ...
 
 
 class Worker:

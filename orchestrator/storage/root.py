@@ -50,9 +50,9 @@ class Root:
         return state / hashlib.sha256(self.location.encode()).hexdigest()[:16] / relative
 
     def write(self, relative: str, data: bytes, durable: bool = True) -> None:
-        """Write a whole file; readers see the old one or the new one, never a part."""
+        """Write a whole file, its bytes as they are whatever its name ends with; readers see the old one or the new one, never a part."""
         if not self.is_local:
-            with self._fs.open_output_stream(self.path(relative)) as stream:
+            with self._fs.open_output_stream(self.path(relative), compression=None) as stream:
                 stream.write(data)
             return
         target = Path(self.path(relative))
@@ -73,7 +73,7 @@ class Root:
 
     def read(self, relative: str) -> bytes:
         """A whole file. Raises FileNotFoundError."""
-        with self._fs.open_input_stream(self.path(relative)) as stream:
+        with self._fs.open_input_stream(self.path(relative), compression=None) as stream:
             return bytes(stream.read())
 
     def exists(self, relative: str) -> bool:

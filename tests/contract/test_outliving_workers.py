@@ -11,7 +11,6 @@ import ray
 
 from orchestrator.execution.cluster import AttemptEnded, WorkerDied
 from orchestrator.execution.ray_cluster import RayCluster
-from orchestrator.execution.ray_connection import connect
 from orchestrator.execution.ray_workers import Outliving, named_actors
 from tests.contract.cluster_contract import (
     FACTS,
@@ -25,13 +24,6 @@ from tests.contract.cluster_contract import (
 )
 
 pytestmark = pytest.mark.ray
-
-
-@pytest.fixture(scope="module")
-def joined() -> Iterator[None]:
-    connect(None, cpus=2)
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture

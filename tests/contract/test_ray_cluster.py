@@ -26,13 +26,6 @@ from tests.contract.cluster_contract import (
 pytestmark = pytest.mark.ray
 
 
-@pytest.fixture(scope="module")
-def joined() -> Iterator[None]:
-    connect(None, cpus=2)
-    yield
-    ray.shutdown()
-
-
 @pytest.fixture
 def cluster(joined: None) -> Iterator[RayCluster]:
     made = RayCluster(open_worker, FACTS, nothing_to_reap)

@@ -57,9 +57,12 @@ def test_one_day_against_one_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_one_task_in_a_summary_has_an_estimate_and_says_why_no_interval(tmp_path: Path) -> None:
-    found = passhat("aggregate", rows(tmp_path, tasks=1))
+    found = passhat("aggregate", rows(tmp_path, tasks=1), "--json")
     assert found.exit_code == 0
-    assert "pass@1" in told(found)
+    first = next(r for r in json.loads(found.stdout)["arms"] if r["quoted"] and r["estimand_statistic"] == "pass@1")
+    assert first["estimate"] is not None
+    assert (first["low"], first["high"]) == (None, None)
+    assert first["interval_reason"] == "One cluster has no spread between clusters."
 
 
 @pytest.mark.parametrize("ability", [40.0, -40.0])
@@ -94,6 +97,9 @@ def test_mixed_digests_under_one_name_are_said_and_not_compared(tmp_path: Path) 
         place = table.schema.get_field_index("suite_digest")
         pq.write_table(table.set_column(place, "suite_digest", [["f" * 64] * table.num_rows]), path)
     assert "stands for 2 different contents" in told(passhat("aggregate", tmp_path))
+    refused = passhat("compare", A, B, "--results", tmp_path)
+    assert refused.exit_code != 0
+    assert "suite_digest" in told(refused)
 
 
 def test_unmatched_tasks_are_refused_unless_insisted_on_and_then_marked(tmp_path: Path) -> None:

@@ -52,6 +52,21 @@ def test_it_is_given_up_after_an_hour() -> None:
     assert GIVE_UP_S <= clock[0] <= GIVE_UP_S + 61
 
 
+def test_the_hour_begins_anew_after_it_worked_for_a_while() -> None:
+    clock, calls = [0.0], [0]
+
+    def carry_out(reins: Reins, watching: Watching) -> int:
+        calls[0] += 1
+        if calls[0] == 4:
+            return 0
+        clock[0] += 5 * GIVE_UP_S
+        raise OSError("the store is away")
+
+    controller = Controller(carry_out, lambda _: None, lambda: clock[0])
+    controller.run()
+    assert (controller.snapshot().state, calls[0]) == ("ended", 4)
+
+
 @pytest.mark.parametrize(
     ("way", "state", "code"),
     [

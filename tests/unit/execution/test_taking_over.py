@@ -80,7 +80,7 @@ class Surviving(InlineCluster):
         self.started: list[str] = []
         self.retired: list[int] = []
         self.durably: list[str] = []
-        self.left = False
+        self.ended: list[str] = []
         self.fails_with: Exception | None = None
 
     def adopt(self) -> list[Adopted]:
@@ -111,7 +111,11 @@ class Surviving(InlineCluster):
         return super().poll(timeout_s)
 
     def leave(self) -> None:
-        self.left = True
+        self.ended.append("left")
+
+    def close(self) -> None:
+        self.ended.append("closed")
+        super().close()
 
 
 @pytest.fixture
@@ -186,4 +190,4 @@ def test_a_controller_that_cannot_write_leaves_its_workers_to_the_next(before: B
     cluster.fails_with = error
     with pytest.raises(type(error)):
         before.go_on(cluster)
-    assert cluster.left
+    assert cluster.ended == ["left"]

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from orchestrator.storage.compaction import compact
 from orchestrator.storage.reading import scan
@@ -27,6 +28,13 @@ def test_files_are_whole_or_not_there_and_are_listed_by_name(tmp_path: Path) -> 
     assert list(root.list_files("nowhere")) == []
     with pytest.raises(FileNotFoundError):
         root.read("a/one.parquet")
+
+
+def test_bytes_come_back_as_they_went_whatever_the_name_says(tmp_path: Path) -> None:
+    packed = zstandard.compress(b"words")
+    for name in ("a.tar.zst", "b.gz", "c.bin"):
+        Root(tmp_path).write(name, packed)
+        assert Root(tmp_path).read(name) == packed
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_aside(tmp_path: Path) -> None:
