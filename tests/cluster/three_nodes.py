@@ -5,6 +5,7 @@ import json
 import shutil
 import stat
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import docker
@@ -72,16 +73,21 @@ def test_all_nodes_take_trials_and_stand_in_the_rows(sweep: Path) -> None:
     assert sorted(repeat for _, _, repeat in found) == list(range(9))
 
 
+TOUCH = timedelta(milliseconds=100)
 SPANS = "effective_cpuset, started_at + to_seconds(cores_wait_s::double), finished_at, node"
 
 
 def assert_no_core_was_used_twice(spans: list[tuple[object, ...]]) -> None:
-    """`spans`: SPANS of the rows. An attempt that was lost says no core."""
+    """`spans`: SPANS of the rows. An attempt that was lost says no core.
+
+    A row is stamped as finished just after its cores were given back, so spans may touch by milliseconds; a core
+    in use twice would show as the second and more that every trial here works.
+    """
     known = [span for span in spans if span[0] is not None]
     by_core = itertools.groupby(sorted(known, key=lambda s: (str(s[0]), s[1])), key=lambda s: s[0])
     for _, held in by_core:
         for one, following in itertools.pairwise(held):
-            assert one[2] <= following[1], (one, following)  # type: ignore[operator]
+            assert one[2] - TOUCH <= following[1], (one, following)  # type: ignore[operator]
 
 
 def test_no_core_is_used_twice_though_all_nodes_see_the_same_cores(sweep: Path) -> None:
