@@ -44,7 +44,7 @@ def call(sweep: Path, told: list[str]) -> None:
     """One call of the sweep; `told` gets the attempts that it reports."""
     place = PlaceOptions(provider="fake", inline=True)
     frozen, root = load(Request(sweep=sweep, place=place), datetime(2026, 5, 1, tzinfo=UTC))
-    opener = cluster_opener(frozen, root, place, None, None, facts(frozen))
+    opener = cluster_opener(frozen, place, None, None, facts(frozen))
 
     def notify(event: str, fields: Mapping[str, object]) -> None:
         if event == "attempt":
