@@ -16,7 +16,8 @@ def command(
     agent: Annotated[str | None, typer.Option(help="Name of the agent, instead of the file's.")] = None,
     resources: Annotated[str | None, typer.Option(help="Name of the resource setting; unknown otherwise.")] = None,
     column: Annotated[
-        list[str] | None, typer.Option("--map", help="MEANING=COLUMN of a table, e.g. passed=any_medal.")
+        list[str] | None,
+        typer.Option("--map", help="MEANING=COLUMN of a table, e.g. passed=any_medal; score=SCORER of an Inspect log."),
     ] = None,
     pass_at: Annotated[float, typer.Option(help="Least score that passes, where only scores are told.")] = 1.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be known and unknown.")] = False,
@@ -24,7 +25,7 @@ def command(
 ) -> None:
     """Add rows; what a format does not tell stays unknown. Importing the same path again doubles nothing.
 
-    Exits with 1 where records were refused. Example: passhat import jobs/my-job --results results --dry-run
+    Exits with 1 where records were refused, or rows are odd enough to look at. Example: passhat import jobs/my-job --results results --dry-run
     """
     import json
 
@@ -44,18 +45,26 @@ def command(
             "format": report.format, "rows": report.rows, "statuses": dict(report.statuses), "files": report.files,
             "known": dict(report.known), "unknown": report.unknown, "refused": report.refused_count,
             "reasons": [{"where": r.where, "reason": r.reason} for r in report.refused],
+            "remarks": [{"where": r.where, "remark": r.reason} for r in report.remarks],
+            "remarked": report.remarks_count, "suites": report.suites,
         }  # fmt: skip
         typer.echo(json.dumps(told, indent=1))
     else:
         endings = ", ".join(f"{count} {status}" for status, count in sorted(report.statuses.items()))
         typer.echo(f"{report.format}: {report.rows} rows {'would be' if dry_run else 'were'} imported ({endings}).")
+        if len(report.suites) > 1:
+            typer.echo(f"They are of {len(report.suites)} suites, each under its own name: {', '.join(report.suites)}.")
         if dry_run:
             partly = [f"{n} ({c} of {report.rows})" for n, c in report.known.items() if c < report.rows]
             typer.echo("Known in every row: " + ", ".join(n for n, c in report.known.items() if c == report.rows) + ".")
             typer.echo("Known in some: " + (", ".join(partly) or "none") + ".")
             typer.echo("Unknown: " + ", ".join(report.unknown) + ".")
-        for refused in report.refused[:20]:
-            typer.echo(f"refused: {refused.where}: {refused.reason}.", err=True)
-        if report.refused_count > 20:
-            typer.echo(f"... {report.refused_count} records were refused in all.", err=True)
-    raise typer.Exit(1 if report.refused_count else 0)
+        for word, listed, count in (
+            ("refused", report.refused, report.refused_count),
+            ("look at", report.remarks, report.remarks_count),
+        ):
+            for entry in listed[:20]:
+                typer.echo(f"{word}: {entry.where}: {entry.reason}.", err=True)
+            if count > 20:
+                typer.echo(f"{word}: ... {count} in all.", err=True)
+    raise typer.Exit(1 if report.refused_count or report.remarks_count else 0)

@@ -22,7 +22,10 @@ class UnreadableImportError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the person who imports knows better than the file. None: take it from the file."""
+    """What the person who imports knows better than the file. None: take it from the file.
+
+    mapping: which column of a table tells what; for Inspect logs, `score` names the scorer, or scorer.key.
+    """
 
     suite: str | None = None
     agent: str | None = None
@@ -42,7 +45,11 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial as a harness tells it. `known` holds further columns of a row; what is absent is unknown."""
+    """One attempt of a trial as a harness tells it. `known` holds further columns; what is absent is unknown.
+
+    attempt, final: as in the columns of trials; a harness that tries again itself tells of earlier attempts.
+    remark: one sentence on what is odd about it; the row is kept and the import says so.
+    """
 
     source: str
     suite: str
@@ -55,6 +62,9 @@ class Trial:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     known: Mapping[str, object] = field(default_factory=dict)
+    attempt: int = 0
+    final: bool = True
+    remark: str | None = None
 
 
 class Importer(Protocol):
@@ -68,16 +78,29 @@ class Importer(Protocol):
 
 
 class RowMaker:
-    """Turns trials into rows: numbers repeats, makes keys, refuses a repeat that is there already."""
+    """Turns trials into rows: numbers repeats, makes keys, refuses a repeat that is there already.
+
+    `suites` are the suites that the files name, in the order seen.
+    """
 
     def __init__(self, harness: str, options: Options) -> None:
         self._harness = harness
         self._options = options
         self._next: Counter[tuple[str, str, str, str]] = Counter()
-        self._seen: set[str] = set()
+        self._seen: set[tuple[str, int]] = set()
+        self.suites: dict[str, None] = {}
 
     def row(self, trial: Trial) -> dict[str, object] | Refused:
-        """The row of a trial; a trial without a number gets the next one of its task and agent."""
+        """The row of a trial; a trial without a number gets the next one of its task and agent.
+
+        Raises UnreadableImportError where one name was given for the suites of several.
+        """
+        self.suites[trial.suite] = None
+        if self._options.suite is not None and len(self.suites) > 1:
+            raise UnreadableImportError(
+                f"The suite name {self._options.suite!r} was given for all trials, but they are of the suites "
+                f"{' and '.join(self.suites)}: import each by itself, or leave --suite out to keep their names."
+            )
         agent = self._options.agent or trial.agent
         suite = self._options.suite or trial.suite
         resources = self._options.resources or str(trial.known.get("resources") or "unknown")
@@ -87,10 +110,10 @@ class RowMaker:
         arm = f"{agent}/{resources}/{self._options.lane}"
         text = "\0".join((sweep, suite, trial.task, arm, "0", str(repeat)))
         key = hashlib.sha256(text.encode()).hexdigest()[:20]
-        if key in self._seen:
+        if (key, trial.attempt) in self._seen:
             return Refused(trial.source, f"task {trial.task} repeat {repeat} of {agent} is there already")
-        self._seen.add(key)
-        self._next[group] = repeat + 1
+        self._seen.add((key, trial.attempt))
+        self._next[group] = repeat + int(trial.final)
         started = trial.started_at or UNKNOWN_TIME
         finished = trial.finished_at or started
         verdict = trial.status.has_verdict
@@ -106,10 +129,10 @@ class RowMaker:
             "wave": 0,
             "day": started.astimezone(UTC).date(),
             "repeat": repeat,
-            "attempt": 0,
-            "final": True,
+            "attempt": trial.attempt,
+            "final": trial.final,
             "trial_key": key,
-            "attempt_id": f"{key}-0",
+            "attempt_id": f"{key}-{trial.attempt}",
             "imported_from": f"{self._harness}: {trial.source}",
             "status": str(trial.status),
             "origin": str(trial.status.origin),

@@ -5,6 +5,7 @@ import json
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import zstandard
@@ -14,17 +15,16 @@ from orchestrator.analysis.importers.base import (
     Refused,
     Trial,
     UnreadableImportError,
-    finite,
-    load_json,
     mapping,
     moment,
     whole,
 )
+from orchestrator.analysis.importers.inspect_sample import chosen, columns_of, number_of, remark_of, status_of
+from orchestrator.analysis.importers.json_stream import items, outline
 from orchestrator.core.status import Status
 
+VERSIONS = (1, 2)
 _ZSTD = 93
-_LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-_LIMITS = {"time": Status.AGENT_TIMEOUT, "working": Status.AGENT_TIMEOUT, "operator": Status.CANCELLED}
 
 
 class Inspect:
@@ -34,13 +34,13 @@ class Inspect:
 
     def recognises(self, path: Path) -> bool:
         if path.is_dir():
-            return any(path.glob("*.eval"))
+            return any(path.glob("*.eval")) or any(_looks_like_log(file) for file in list(path.glob("*.json"))[:1])
         if path.suffix == ".eval":
             return True
         return path.suffix == ".json" and _looks_like_log(path)
 
     def read(self, path: Path, options: Options) -> Iterator[Trial | Refused]:
-        """Samples one by one; an archive is never unpacked as a whole."""
+        """Samples one by one; neither form of a log is ever held as a whole."""
         for file in sorted(path.glob("*.eval")) + sorted(path.glob("*.json")) if path.is_dir() else [path]:
             yield from _read_archive(file, options) if file.suffix == ".eval" else _read_json(file, options)
 
@@ -55,15 +55,17 @@ def _read_archive(path: Path, options: Options) -> Iterator[Trial | Refused]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            header = _header(archive, names, path)
-            samples = [name for name in names if name.startswith("samples/") and name.endswith(".json")]
-            for name in samples:
+            log = Log(_header(archive, names, path), path, options)
+            for name in names:
+                if not name.startswith("samples/") or not name.endswith(".json"):
+                    continue
                 try:
                     sample = json.loads(read_entry(archive, name))
                 except (ValueError, zstandard.ZstdError, zipfile.BadZipFile) as error:
                     yield Refused(f"{path.name}/{name}", f"the entry cannot be read ({error})")
                     continue
-                yield _sample(mapping(sample), header, f"{path.name}/{name}", options)
+                yield from log.trials(mapping(sample), f"{path.name}/{name}")
+            yield from log.missing()
     except zipfile.BadZipFile as error:
         raise UnreadableImportError(
             f"{path} was asked for as an Inspect log, but is no whole archive ({error})."
@@ -95,92 +97,85 @@ def read_entry(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _read_json(path: Path, options: Options) -> Iterator[Trial | Refused]:
-    log = mapping(load_json(path))
-    samples = log.get("samples")
-    if not isinstance(samples, list):
+    found = outline(path, "samples")
+    if "samples" not in found.arrays:
         raise UnreadableImportError(
             f"{path} was asked for as an Inspect log, but has no list of samples: give the whole log."
         )
-    for number, sample in enumerate(samples):
-        yield _sample(mapping(sample), log, f"{path.name}/{number}", options)
+    log = Log(found.members, path, options)
+    for number, sample in enumerate(items(path, "samples")):
+        yield from log.trials(mapping(sample), f"{path.name}/{number}")
+    yield from log.missing()
 
 
-def _sample(
-    sample: Mapping[str, object], header: Mapping[str, object], source: str, options: Options
-) -> Trial | Refused:
-    evaluation = mapping(header.get("eval"))
-    task, epoch = sample.get("id"), whole(sample.get("epoch"))
-    if task is None or epoch is None:
-        return Refused(source, "the sample has no id or no epoch")
-    scores = mapping(sample.get("scores"))
-    score = _first_score(scores)
-    if scores and score is None and not sample.get("error"):
-        return Refused(source, f"the score {_first_value(scores)!r} is no finite number and no letter of Inspect's")
-    usage = [mapping(value) for value in mapping(sample.get("model_usage")).values()]
-    model = str(evaluation.get("model") or "unknown")
-    return Trial(
-        source=source,
-        suite=str(evaluation.get("task") or "inspect"),
-        agent=str(evaluation.get("solver") or "") + model if evaluation.get("solver") else model,
-        task=str(task),
-        status=_status(sample, score, options),
-        score=score,
-        repeat=epoch - 1,
-        sweep=str(evaluation.get("run_id") or evaluation.get("eval_id") or "inspect"),
-        started_at=moment(sample.get("started_at")) or moment(evaluation.get("created")),
-        finished_at=moment(sample.get("completed_at")),
-        known=_known(sample, evaluation, usage, scores),
-    )
+class Log:
+    """What the head of a log says of every sample, and which of the samples it speaks of were found.
 
+    Raises UnreadableImportError for a version of the format that is not known.
+    """
 
-def _first_value(scores: Mapping[str, object]) -> object:
-    return mapping(next(iter(scores.values()), None)).get("value")
+    def __init__(self, header: Mapping[str, object], path: Path, options: Options) -> None:
+        version = header.get("version")
+        if version not in VERSIONS:
+            known = ", ".join(map(str, VERSIONS))
+            raise UnreadableImportError(
+                f"{path} is an Inspect log of version {version!r}, but only the versions {known} are known: "
+                "convert it with `inspect log convert`."
+            )
+        self._eval = mapping(header.get("eval"))
+        self._name = path.name
+        self._options = options
+        self._found: set[tuple[str, int]] = set()
 
+    def trials(self, sample: Mapping[str, object], source: str) -> Iterator[Trial | Refused]:
+        """The attempts of one sample: those that Inspect tried again itself, then the one it kept."""
+        task, epoch = sample.get("id"), whole(sample.get("epoch"))
+        if task is None or epoch is None:
+            yield Refused(source, "the sample has no id or no epoch")
+            return
+        self._found.add((str(task), epoch))
+        scores = mapping(sample.get("scores"))
+        try:
+            value = chosen(scores, self._options.mapping.get("score"))
+        except KeyError as error:
+            raise UnreadableImportError(
+                f"{source}: the mapping takes the score from {error.args[0]!r}, but there are {', '.join(scores)}."
+            ) from None
+        score = number_of(value)
+        if isinstance(value, Mapping | list):
+            keys = ", ".join(map(str, value)) if isinstance(value, Mapping) else f"{len(value)} values"
+            yield Refused(source, f"the score holds several ({keys}); take one with --map score=SCORER.KEY")
+            return
+        status = status_of(sample, score, self._options)
+        model = str(self._eval.get("model") or "unknown")
+        solver = self._eval.get("solver")
+        kept = Trial(
+            source=source,
+            suite=str(self._eval.get("task") or "inspect"),
+            agent=f"{solver}+{model}" if solver else model,
+            task=str(task),
+            status=status,
+            score=score,
+            repeat=epoch - 1,
+            sweep=str(self._eval.get("run_id") or self._eval.get("eval_id") or "inspect"),
+            started_at=moment(sample.get("started_at")) or moment(self._eval.get("created")),
+            finished_at=moment(sample.get("completed_at")),
+            known=columns_of(sample, self._eval, scores),
+            remark=remark_of(value, score, status),
+        )
+        retried = sample.get("error_retries")
+        earlier = [mapping(entry) for entry in retried] if isinstance(retried, list) else []
+        for number, entry in enumerate(earlier):
+            known = {"model": model, "failure_kind": "error", "failure_message": str(entry.get("message"))[:300]}
+            yield replace(kept, status=Status.SANDBOX_ERROR, score=None, finished_at=None, known=known,
+                          attempt=number, final=False, remark=None)  # fmt: skip
+        yield replace(kept, attempt=len(earlier))
 
-def _first_score(scores: Mapping[str, object]) -> float | None:
-    value = _first_value(scores)
-    return _LETTERS.get(value, finite(value)) if isinstance(value, str) else finite(value)
-
-
-def _status(sample: Mapping[str, object], score: float | None, options: Options) -> Status:
-    if sample.get("error"):
-        return Status.SANDBOX_ERROR
-    limit = str(mapping(sample.get("limit")).get("type") or "")
-    if score is None:
-        return _LIMITS.get(limit, Status.GRADER_ERROR)
-    if score >= options.pass_at - 1e-6:
-        return Status.PASSED
-    return _LIMITS.get(limit, Status.FAILED)
-
-
-def _known(
-    sample: Mapping[str, object],
-    evaluation: Mapping[str, object],
-    usage: list[Mapping[str, object]],
-    scores: Mapping[str, object],
-) -> dict[str, object]:
-    def total(key: str) -> int | None:
-        found = [whole(entry.get(key)) for entry in usage]
-        return sum(value for value in found if value is not None) if any(v is not None for v in found) else None
-
-    costs = [finite(entry.get("total_cost")) for entry in usage]
-    retries = sample.get("error_retries")
-    numbers = {name: finite(mapping(score).get("value")) for name, score in scores.items()}
-    limit = mapping(sample.get("limit"))
-    error = mapping(sample.get("error"))
-    return {
-        "suite_version": str(evaluation.get("task_version")) if evaluation.get("task_version") is not None else None,
-        "model": evaluation.get("model"),
-        "rewards": {name: value for name, value in numbers.items() if value is not None} or None,
-        "grader": "+".join(scores) or None,
-        "tokens_in": total("input_tokens"),
-        "tokens_out": total("output_tokens"),
-        "tokens_cache_read": total("input_tokens_cache_read"),
-        "tokens_cache_written": total("input_tokens_cache_write"),
-        "cost_usd": sum(c for c in costs if c is not None) if any(c is not None for c in costs) else None,
-        "total_s": finite(sample.get("total_time")),
-        "agent_ending": "limit" if limit else None,
-        "failure_kind": "error" if error else (str(limit.get("type")) if limit else None),
-        "failure_message": str(error.get("message"))[:300] if error else None,
-        "flags": [f"retried_in_harness:{len(retries)}"] if isinstance(retries, list) and retries else None,
-    }
+    def missing(self) -> Iterator[Refused]:
+        """What was planned and left nothing: a run that was stopped does not say so in its figures."""
+        dataset, config = mapping(self._eval.get("dataset")), mapping(self._eval.get("config"))
+        ids, epochs = dataset.get("sample_ids"), whole(config.get("epochs")) or 1
+        planned = (len(ids) if isinstance(ids, list) else whole(dataset.get("samples")) or 0) * epochs
+        if planned > len(self._found):
+            lost = planned - len(self._found)
+            yield Refused(self._name, f"{lost} of {planned} planned samples are not in the log: it was stopped")

@@ -2,12 +2,13 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from orchestrator.analysis.importers.agents import ClaudeLoop, Promptfoo, SweBench, TauBench
-from orchestrator.analysis.importers.base import Importer, Options, Refused, RowMaker, UnreadableImportError
+from orchestrator.analysis.importers.base import Importer, Options, Refused, RowMaker, Trial, UnreadableImportError
 from orchestrator.analysis.importers.harbor import Harbor
 from orchestrator.analysis.importers.inspect_log import Inspect
 from orchestrator.analysis.importers.tabular import Table
@@ -23,7 +24,10 @@ _ROWS_PER_FILE = 50_000
 
 @dataclass(slots=True)
 class ImportReport:
-    """What an import did, or with a dry run would do."""
+    """What an import did, or with a dry run would do.
+
+    refused: records that gave no row. remarks: what is odd about rows that were made. Both lists are bounded.
+    """
 
     format: str
     rows: int = 0
@@ -31,6 +35,9 @@ class ImportReport:
     known: Counter[str] = field(default_factory=Counter)
     refused: list[Refused] = field(default_factory=list)
     refused_count: int = 0
+    remarks: list[Refused] = field(default_factory=list)
+    remarks_count: int = 0
+    suites: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
     @property
@@ -60,34 +67,49 @@ def import_results(
 ) -> ImportReport:
     """Import a path into a results folder, streaming; with root None nothing is written (a dry run).
 
-    Importing the same path with the same options again replaces the same files and doubles nothing.
+    Importing the same path with the same options again replaces the same files and doubles nothing. Raises
+    UnreadableImportError where nothing could be imported, and then leaves nothing of it behind.
     """
     importer = find_importer(path, format_name)
     report = ImportReport(importer.name)
     word = "\0".join((importer.name, str(path.resolve()), repr(options)))
     writer = "import" + hashlib.sha256(word.encode()).hexdigest()[:12]
-    batch: list[dict[str, object]] = []
-    number = 0
-    for row in _rows(importer, path, options, report, keep_refused):
-        batch.append(row)
-        if root is not None and len(batch) >= _ROWS_PER_FILE:
-            report.files += write_parquet(Root(root), Segment(Path(), writer, number), batch)
-            batch, number = [], number + 1
-        elif root is None:
-            batch.clear()
-    if root is not None and batch:
-        report.files += write_parquet(Root(root), Segment(Path(), writer, number), batch)
+    target = None if root is None else Root(root)
+    maker = RowMaker(importer.name, options)
+    try:
+        rows = _rows(importer.read(path, options), maker, report, keep_refused)
+        for number, batch in enumerate(_batched(rows, _ROWS_PER_FILE)):
+            if target is not None:
+                report.files += write_parquet(target, Segment(Path(), writer, number), batch)
+    except UnreadableImportError:
+        _remove(target, report.files)
+        raise
     if not report.rows:
         first = f" ({report.refused[0].reason})" if report.refused else ""
         raise UnreadableImportError(f"{path} gave no row as {importer.name}{first}: nothing was imported.")
+    if target is not None:
+        earlier = {name for name, _ in target.list_files("trials", ".parquet") if f"/part-{writer}-" in name}
+        _remove(target, sorted(earlier - {*report.files}))
+    report.suites = list(maker.suites)
     return report
 
 
+def _remove(target: Root | None, files: Iterable[str]) -> None:
+    for name in files:
+        if target is not None:
+            target.remove(name)
+
+
+def _batched(rows: Iterable[dict[str, object]], size: int) -> Iterator[list[dict[str, object]]]:
+    left = iter(rows)
+    while batch := list(islice(left, size)):
+        yield batch
+
+
 def _rows(
-    importer: Importer, path: Path, options: Options, report: ImportReport, keep_refused: int
+    trials: Iterable[Trial | Refused], maker: RowMaker, report: ImportReport, keep_refused: int
 ) -> Iterator[dict[str, object]]:
-    maker = RowMaker(importer.name, options)
-    for trial in importer.read(path, options):
+    for trial in trials:
         row = trial if isinstance(trial, Refused) else maker.row(trial)
         if not isinstance(row, Refused):
             try:
@@ -99,6 +121,10 @@ def _rows(
             if len(report.refused) < keep_refused:
                 report.refused.append(row)
             continue
+        if isinstance(trial, Trial) and trial.remark:
+            report.remarks_count += 1
+            if len(report.remarks) < keep_refused:
+                report.remarks.append(Refused(trial.source, trial.remark))
         report.rows += 1
         report.statuses[str(row["status"])] += 1
         report.known.update(name for name, value in row.items() if value is not None)

@@ -69,28 +69,6 @@ def test_repeats_follow_the_order_of_starts(tmp_path: Path) -> None:
     assert [row["started_at"] for row in rows] == sorted(row["started_at"] for row in rows)
 
 
-def test_inspect_gives_the_mean_that_inspect_prints(tmp_path: Path) -> None:
-    report = import_results(DATA / "inspect/sums.eval", str(tmp_path), Options())
-    assert dict(report.statuses) == {"PASSED": 7, "FAILED": 5}
-    (row,) = quick_table(str(tmp_path))
-    assert row.pass_at_1 == pytest.approx(0.5833333333333334)
-    assert (row.tasks, row.trials) == (3, 12)
-
-
-def test_a_sample_that_inspect_leaves_out_is_a_row_without_verdict(tmp_path: Path) -> None:
-    report = import_results(DATA / "inspect/errors.eval", str(tmp_path), Options())
-    assert dict(report.statuses) == {"PASSED": 2, "SANDBOX_ERROR": 1}
-    failed = next(row for row in rows_of(tmp_path) if row["status"] == "SANDBOX_ERROR")
-    assert "the sandbox went away" in failed["failure_message"]
-
-
-def test_a_truncated_archive_is_a_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "cut.eval"
-    path.write_bytes((DATA / "inspect/sums.eval").read_bytes()[:9000])
-    with pytest.raises(UnreadableImportError, match="no whole archive"):
-        import_results(path, None, Options())
-
-
 def test_importing_twice_doubles_nothing(tmp_path: Path) -> None:
     for _ in range(2):
         import_results(HARBOR / "p-noreward", str(tmp_path), Options())
