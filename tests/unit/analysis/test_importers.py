@@ -1,7 +1,6 @@
 """Results of other harnesses become rows; what they leave out becomes visible, and bad files get a sentence."""
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -13,74 +12,10 @@ from orchestrator.analysis.quick import quick_table
 from orchestrator.storage.schema import trials_schema
 
 DATA = Path(__file__).parents[2] / "data"
-HARBOR = DATA / "results/harbor"
 
 
 def rows_of(root: Path) -> list[dict]:
     return ds.dataset(root / "trials", schema=trials_schema()).to_table().to_pylist()
-
-
-@pytest.mark.parametrize(
-    ("job", "statuses", "refused"),
-    [
-        ("b-oracle-n8-c4", {"PASSED": 8}, 0),
-        ("p-noreward", {"PASSED": 3, "GRADER_ERROR": 5}, 0),
-        ("p-oom", {"FAILED": 1}, 0),
-        ("p-sleepy", {"PASSED": 1}, 0),
-        ("p-rc", {"GRADER_ERROR": 2}, 0),
-        ("p-multi", {"PASSED": 2}, 0),
-        ("p-mixed", {"LOST": 4}, 1),
-        ("p-KILL", {"PASSED": 4}, 0),
-    ],
-)
-def test_every_harbor_trial_is_a_row(tmp_path: Path, job: str, statuses: dict[str, int], refused: int) -> None:
-    report = import_results(HARBOR / job, str(tmp_path), Options())
-    assert dict(report.statuses) == statuses
-    assert report.refused_count == refused
-    rows = rows_of(tmp_path)
-    assert Counter(row["status"] for row in rows) == statuses
-    for row in rows:
-        assert row["imported_from"].startswith(f"harbor: {job}/")
-        assert (row["passed"] is None) == (row["origin"] not in ("agent", "resources"))
-        assert row["effective_memory_limit_bytes"] is None
-    by_task: dict[str, list[int]] = {}
-    for row in rows:
-        by_task.setdefault(row["task"], []).append(row["repeat"])
-    assert all(sorted(repeats) == list(range(len(repeats))) for repeats in by_task.values())
-
-
-def test_what_harbor_leaves_out_of_its_mean_is_visible(tmp_path: Path) -> None:
-    import_results(HARBOR / "p-noreward", str(tmp_path), Options())
-    (row,) = quick_table(str(tmp_path))
-    assert (row.trials, row.without_verdict, row.pass_at_1) == (3, 5, 1.0)
-
-
-def test_a_graded_timeout_keeps_its_flag_and_phases(tmp_path: Path) -> None:
-    import_results(HARBOR / "p-sleepy", str(tmp_path), Options())
-    (row,) = rows_of(tmp_path)
-    assert row["flags"] == ["graded_after:AgentTimeoutError"]
-    assert row["failure_kind"] == "AgentTimeoutError"
-    assert row["agent_s"] == pytest.approx(5.0, abs=1.0)
-
-
-def test_repeats_follow_the_order_of_starts(tmp_path: Path) -> None:
-    import_results(HARBOR / "b-oracle-n8-c4", str(tmp_path), Options())
-    rows = sorted(rows_of(tmp_path), key=lambda row: row["repeat"])
-    assert [row["started_at"] for row in rows] == sorted(row["started_at"] for row in rows)
-
-
-def test_importing_twice_doubles_nothing(tmp_path: Path) -> None:
-    for _ in range(2):
-        import_results(HARBOR / "p-noreward", str(tmp_path), Options())
-    assert len(rows_of(tmp_path)) == 8
-
-
-def test_a_dry_run_writes_nothing_and_says_what_is_unknown(tmp_path: Path) -> None:
-    report = import_results(HARBOR / "p-oom", None, Options())
-    assert not list(tmp_path.iterdir())
-    assert "used_oom_kills" in report.unknown
-    assert "status" not in report.unknown
-    assert report.known["task_digest"] == 1
 
 
 def test_tau_bench(tmp_path: Path) -> None:
