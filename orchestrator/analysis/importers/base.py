@@ -207,6 +207,27 @@ def first_line(path: Path) -> str:
         return ""
 
 
+def head(path: Path) -> str:
+    """The first 64 kB of a file of JSON, to recognise it by; nothing for another file."""
+    if not path.is_file() or path.suffix not in (".json", ".jsonl"):
+        return ""
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        return stream.read(1 << 16)
+
+
+def holds(path: Path, word: str, within: int | None = None) -> bool:
+    """Whether a file holds a word, in its first characters or anywhere; read piece by piece."""
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        read, end = 0, ""
+        while (within is None or read < within) and (piece := stream.read(1 << 20)):
+            if word in end + piece:
+                return True
+            read, end = read + len(piece), piece[-len(word) :]
+    return False
+
+
 def graded(score: float | None, pass_at: float = 1.0) -> Status:
     """PASSED, FAILED, or GRADER_ERROR where the harness gives no number."""
     if score is None:

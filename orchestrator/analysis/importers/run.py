@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from orchestrator.analysis.importers.agents import ClaudeLoop, Promptfoo, SweBench, TauBench
 from orchestrator.analysis.importers.base import Importer, Options, Refused, RowMaker, Trial, UnreadableImportError
+from orchestrator.analysis.importers.claude_loop import ClaudeLoop
 from orchestrator.analysis.importers.harbor import Harbor
 from orchestrator.analysis.importers.inspect_log import Inspect
+from orchestrator.analysis.importers.promptfoo import Promptfoo
+from orchestrator.analysis.importers.swe_bench import SweBench
 from orchestrator.analysis.importers.tabular import Table
+from orchestrator.analysis.importers.tau_bench import TauBench
 from orchestrator.core.columns import NAMES
 from orchestrator.storage.journal import Segment
 from orchestrator.storage.root import Root
