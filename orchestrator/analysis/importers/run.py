@@ -84,9 +84,11 @@ def import_results(
         for number, batch in enumerate(_batched(rows, _ROWS_PER_FILE)):
             if target is not None:
                 report.files += write_parquet(target, Segment(Path(), writer, number), batch)
-    except UnreadableImportError:
+    except (UnreadableImportError, OSError) as error:
         _remove(target, report.files)
-        raise
+        if isinstance(error, UnreadableImportError):
+            raise
+        raise UnreadableImportError(f"{path} was asked for as {importer.name}, but cannot be read: {error}.") from None
     if not report.rows:
         first = f" ({report.refused[0].reason})" if report.refused else ""
         raise UnreadableImportError(f"{path} gave no row as {importer.name}{first}: nothing was imported.")
