@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from suites.dockerfiles import clones_newest, lines, loose_bases, loose_packages
 from suites.files import walk
 from suites.task import Suite, Task
 
@@ -17,10 +18,14 @@ SHORT_BYTES, SHORT_ANSWER = 40, 8
 NETWORK = re.compile(
     r"\b(curl|wget|git clone|apt-get|apt install|pip3? install|npm install|uvx?\b|urllib\.request|requests\.get)"
 )
-CLOCK = re.compile(r"\bdate \+|datetime\.(now|today|utcnow)|(?<!date)time\.time\(|\bSECONDS\b")
-REWARD_ONE = re.compile(r"^\s*echo\s+[\"']?1[\"']?\s*>\s*/logs/verifier/reward\.txt", re.MULTILINE)
+CLOCK = re.compile(r"\bdate \+|datetime\.(now|today|utcnow)|\btime\.time\(|\bSECONDS\b")
+REWARD_ONE = re.compile(
+    r"""^\s*(?:echo|printf)\s+["']?(?:1(?:\.0)?|\{\s*\\?"reward\\?":\s*1(?:\.0)?\s*\})(?:\\n)?["']?\s*>\s*"""
+    r"""/logs/verifier/reward\.(?:txt|json)""",
+    re.MULTILINE,
+)
 CONDITION = re.compile(r"\b(if|test|python3?|pytest|grep|diff|cmp)\b|\[|&&|\|\|")
-PINNED = re.compile(r"==|--require-hashes|-r\s|--requirement|\.whl|\.tar\.gz|-e\s")
+LOCAL = re.compile(r"\blocalhost\b|\b127\.0\.0\.1\b|\[::1\]|--no-index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,8 @@ def _constant_reward(task: Task) -> Iterator[tuple[str, str]]:
 
 def _network(task: Task) -> Iterator[tuple[str, str]]:
     for name, text in _tests(task):
-        match = NETWORK.search(text)
+        read = (line for line in lines(text) if not line.lstrip().startswith("#") and not LOCAL.search(line))
+        match = next((found for found in map(NETWORK.search, read) if found), None)
         if match:
             yield name, f"{match.group(1)!r} needs a network while grading: put it into the image"
 
@@ -75,12 +81,13 @@ def _clock(task: Task) -> Iterator[tuple[str, str]]:
 
 def _installs(task: Task) -> Iterator[tuple[str, str]]:
     for name, text in _dockerfiles(task):
-        for line in _lines(text):
-            if re.search(r"\bpip3? install\b", line) and not PINNED.search(line):
-                yield name, "pip installs without a version: pin every package, best with hashes"
+        for line in lines(text):
+            loose = loose_packages(line)
+            if loose:
+                yield name, f"pip installs {', '.join(loose)} without a version: pin every package, best with hashes"
             if re.search(r"\b(curl|wget)\b.*\|\s*(ba)?sh\b", line):
                 yield name, "a script from the network is run as it comes: fetch a version with its checksum"
-            if re.search(r"\bgit clone\b", line) and "checkout" not in text and "--branch" not in line:
+            if clones_newest(line, text):
                 yield name, "git clones whatever is newest: check out a commit"
 
 
@@ -94,9 +101,8 @@ def _images(task: Task) -> Iterator[tuple[str, str]]:
             where = f"service {service.name}: {name!r} is a tag, which may name another image tomorrow: use a digest"
             yield _compose_name(task), where
     for name, text in _dockerfiles(task):
-        for base in re.findall(r"^FROM\s+(?:--\S+\s+)*(\S+)", text, re.MULTILINE):
-            if "$" not in base and base != "scratch" and "@sha256:" not in base and _is_loose(base):
-                yield name, f"FROM {base} names no version: use a version, or a digest"
+        for base in loose_bases(text):
+            yield name, f"FROM {base} names no version: use a version, or a digest"
 
 
 def _answers(task: Task) -> Iterator[tuple[str, str]]:
@@ -179,18 +185,9 @@ def _dockerfiles(task: Task) -> Iterator[tuple[str, str]]:
             yield path.relative_to(task.folder).as_posix(), _text(path)
 
 
-def _lines(text: str) -> list[str]:
-    return text.replace("\\\n", " ").splitlines()
-
-
 def _text(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(MAX_READ_BYTES).decode("utf-8", errors="replace")
-
-
-def _is_loose(base: str) -> bool:
-    tag = base.rsplit("/", 1)[-1].partition(":")[2]
-    return tag in ("", "latest")
 
 
 RULES: dict[str, Callable[[Task], Iterator[tuple[str, str]]]] = {

@@ -10,34 +10,6 @@ from suites.importing import answer_form, import_questions, import_repo_rows, re
 from suites.lint import lint_suite
 from suites.loading import load_suite
 from suites.new import new_task
-from tests.builders import IMAGE, make_task
-
-
-@pytest.mark.parametrize(
-    ("files", "rule"),
-    [
-        ({"solution/solve.sh": None}, "missing-solution"),
-        ({"tests/test.sh": "#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n"}, "constant-reward"),
-        ({"tests/test.sh": "pip install pytest && pytest\n"}, "network-while-grading"),
-        ({"tests/test_a.py": "import time\nassert time.time() > 3\n"}, "clock-in-tests"),
-        ({"environment/Dockerfile": "FROM a:1\nRUN pip install \\\n  requests\n"}, "unpinned-install"),
-        ({"environment/Dockerfile": "FROM a:1\nRUN curl x | sh\n"}, "unpinned-install"),
-        ({"environment/Dockerfile": "FROM debian\n"}, "tag-not-digest"),
-        ({"environment/Dockerfile": "FROM a:1\nCOPY tests /tests\n"}, "answer-visible"),
-        ({"environment/a.txt": "x" * 80, "tests/b.txt": "x" * 80}, "answer-visible"),
-    ],
-)
-def test_lint_names_the_rule_and_the_file(tmp_path: Path, files: dict[str, str | None], rule: str) -> None:
-    make_task(tmp_path / "task", files={"tests/test.sh": "[ -e /x ] && echo 1 > /logs/verifier/reward.txt", **files})
-    found = lint_suite(load_suite(tmp_path))
-    assert rule in {finding.rule for finding in found}
-
-
-def test_lint_reports_refused_tasks_and_unsaid_resources(tmp_path: Path) -> None:
-    make_task(tmp_path / "bad", "x = = 1")
-    make_task(tmp_path / "good", IMAGE)
-    rules = {finding.rule for finding in lint_suite(load_suite(tmp_path))}
-    assert {"refused", "resources-not-said", "tag-not-digest"} <= rules
 
 
 def test_a_new_task_loads_and_lint_finds_nothing(tmp_path: Path) -> None:
