@@ -37,21 +37,27 @@ class ImportReport:
 
 def read_jsonl(file: Path) -> list[Row]:
     """The rows of a JSON-lines file, or of one JSON list. Raises TaskError with the line."""
-    text = file.read_text(encoding="utf-8")
     try:
-        if text.lstrip().startswith("["):
-            rows = json.loads(text)
-            return [row for row in rows if isinstance(row, dict)]
+        text = file.read_text(encoding="utf-8-sig")
+        rows = json.loads(text) if text.lstrip().startswith("[") else None
     except ValueError as error:
         raise TaskError(f"{file} is not JSON: {error}") from error
+    if rows is not None:
+        return [_object(row, file, f"entry {index}") for index, row in enumerate(rows, 1)]
     found: list[Row] = []
     for index, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                found.append(json.loads(line))
+                found.append(_object(json.loads(line), file, f"line {index}"))
             except ValueError as error:
                 raise TaskError(f"{file}: line {index} is not JSON: {error}") from error
     return found
+
+
+def _object(row: object, file: Path, where: str) -> Row:
+    if not isinstance(row, dict):
+        raise TaskError(f"{file}: {where} is no object but {json.dumps(row)[:80]}: give one object for each task")
+    return row
 
 
 def import_repo_rows(rows: Iterable[Row], target: Path, archives: Path | None = None) -> ImportReport:
