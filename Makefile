@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-quick check bench bench-scale faults hostile load sim image cluster-up cluster-down cluster-check clean lock
+.PHONY: run test test-quick check bench bench-scale faults hostile load sim image cluster-up cluster-down cluster-check clean lock vega
 
 run: $(VENV)/.runtime
 	$(BIN)/passhat images bootstrap
@@ -74,6 +74,9 @@ lock:
 	$(PYTHON) -m pip install --quiet --target build/uv uv
 	build/uv/bin/uv pip compile pyproject.toml --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -q -o requirements.lock
 	build/uv/bin/uv pip compile pyproject.toml --group dev -c requirements.lock --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -q -o requirements-dev.lock
+
+vega: $(VENV)/.dev
+	$(VENV)/bin/python -m orchestrator.report.vega
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "passhat needs Python 3.11 or newer; this is " + sys.version.split()[0] + "; set PYTHON=")'

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from orchestrator.analysis.arms import arm_rows, curve_rows, resample, task_rows, variance_rows
 from orchestrator.analysis.cells import CELLS, some_cells
@@ -140,7 +141,8 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
         details = _selected(settings.rule, found, loaded.selection)
     summary = replace(Summary(_provenance(loaded, settings)), integrity=loaded.findings)
     # Each part has its own random generator, so that none depends on when the others are computed.
-    with ThreadPoolExecutor(3) as pool:
+    # One thread per matrix product: its sums are then the same on any number of cores, and three parts run at once anyway.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(3) as pool:
         others = [pool.submit(part, details, loaded, settings) for part in (_judge_tables, _run_tables)]
         for part in _suites(loaded, settings, details.usage):
             summary = _joined(summary, part)

@@ -38,7 +38,8 @@ def command(
     from orchestrator.analysis.summary import aggregate
     from orchestrator.cli.printing import scoring_rule
     from orchestrator.report.evidence import Kept, evidence_pages
-    from orchestrator.report.page import Look, page, read_theme, warm_up
+    from orchestrator.report.page import Look, page, read_theme
+    from orchestrator.report.vega import warm_up
 
     roots = results or ["results"]
     settings = Settings(rule=scoring_rule(rule), seed=seed, baseline=baseline, horizon=horizon)

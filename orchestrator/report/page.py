@@ -4,10 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from threading import Thread
 
 import vl_convert
 from altair.utils.schemapi import debug_mode
@@ -17,6 +15,7 @@ from orchestrator.analysis.tables import Summary
 from orchestrator.report import arms, comparisons, conditions, effects
 from orchestrator.report.evidence import TaskLink
 from orchestrator.report.figures import Figure, percent, span
+from orchestrator.report.vega import bundle, warm_up
 
 FIGURES = (
     arms.scores,
@@ -129,34 +128,6 @@ def _drawn(summary: Summary, static: bool) -> tuple[list[Figure], dict[str, str]
             if static:
                 painted[drawn[-1].key] = painter.submit(static_svg, drawn[-1])
     return drawn, {key: picture.result() for key, picture in painted.items()}
-
-
-def warm_up() -> None:
-    """Begin, in the background, what every page needs and takes seconds: call it before aggregating."""
-    _bundle_job()
-
-
-def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
-    return _bundle_job().result()
-
-
-@cache
-def _bundle_job() -> Future[str]:
-    job: Future[str] = Future()
-    Thread(target=_make_bundle, args=(job,), daemon=True).start()
-    return job
-
-
-def _make_bundle(job: Future[str]) -> None:
-    try:
-        text: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-        job.set_result(text.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
-        # The first picture takes long; let nobody wait for it.
-        vl_convert.vegalite_to_svg({"data": {"values": [{}]}, "mark": "point"})
-    except Exception as error:  # noqa: BLE001 - whoever asks for the bundle gets it
-        if not job.done():
-            job.set_exception(error)
 
 
 def _own(name: str) -> str:

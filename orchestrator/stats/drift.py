@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import quad
 from scipy.special import ndtr, stdtr
 
 from orchestrator.stats.intervals import ClusterError, cluster_error, mean_interval, t_quantile
@@ -214,6 +213,9 @@ def two_se_false_alarms(waves: int, *, known_baseline: bool = False) -> float:
     """
     if known_baseline:
         return float(1 - ndtr(2.0) ** waves)
+    # Nothing else needs it, and it takes a third of a second to import.
+    from scipy.integrate import quad
+
     quiet = quad(
         lambda z: float(np.exp(-z * z / 2) / (2 * np.pi) ** 0.5 * ndtr(2.0 - z) ** waves), -12, 12, epsabs=1e-13
     )[0]

@@ -110,7 +110,8 @@ def _duckdb(folder: str) -> int:
 
 def _report(folder: str) -> int:
     from orchestrator.analysis.summary import aggregate
-    from orchestrator.report.page import page, warm_up
+    from orchestrator.report.page import page
+    from orchestrator.report.vega import warm_up
 
     warm_up()
     text = page(aggregate([folder]))

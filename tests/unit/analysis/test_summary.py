@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from orchestrator.analysis.context import Settings
+from orchestrator.analysis.arms import Resampled, resample
+from orchestrator.analysis.context import Settings, SuiteCells
 from orchestrator.analysis.plain import table
 from orchestrator.analysis.quick import quick_table
 from orchestrator.analysis.saving import save
@@ -140,3 +142,21 @@ def test_a_rule_changes_the_denominator_and_is_named(simulated: Path) -> None:
     strict = aggregate([str(simulated)], replace(QUICK, rule=ScoringRule.STRICT))
     assert {row.estimand.rule for row in strict.arms} == {"strict"}
     assert {row.estimand.n_min for row in strict.arms} == {8}
+
+
+def test_matrix_products_use_one_thread_so_that_results_do_not_depend_on_the_cores(
+    simulated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def noting(suite: SuiteCells, settings: Settings) -> Resampled:
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return resample(suite, settings)
+
+    monkeypatch.setattr("orchestrator.analysis.summary.resample", noting)
+    with threadpool_limits(2, user_api="blas"):
+        aggregate([str(simulated)], QUICK)
+        after = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    assert seen
+    assert set(seen) == {1}
+    assert set(after) == {2}
