@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from orchestrator.agents.settings import AgentDeps, build_agent
-from orchestrator.config import ConfigError
 from orchestrator.execution.assignment import SweepFacts
 from orchestrator.execution.attempt import Place
 from orchestrator.execution.cluster import Cluster
@@ -127,6 +126,10 @@ def open_on_node(options: PlaceOptions, suite: object, facts: SweepFacts) -> Ser
     ShippingError, TaskError, OSError."""
     import ray
 
+    if options.models is not None and options.models.doors:
+        from orchestrator.execution.model_door import door_here
+
+        options = replace(options, models=door_here(options.models, options.environment))
     worker = open_worker(options, facts)
     reap_here(options)
     data = ray.get(suite)  # type: ignore[call-overload]
@@ -158,16 +161,10 @@ def cluster_opener(
 
         from orchestrator.execution.ray_cluster import RayCluster
         from orchestrator.execution.ray_connection import connect
-        from orchestrator.execution.ray_nodes import engine_nodes
 
         connect(address, cpus)
         opening: Callable[[SweepFacts], Serving] = partial(open_worker, options)
         if address is not None:
-            if options.models is not None and len(engine_nodes()) > 1:
-                raise ConfigError(
-                    "an agent of this sweep asks a model through a gateway that serves the node it was started on, and"
-                    f" the cluster has {len(engine_nodes())} nodes with an engine; use one node, or leave --address out"
-                )
             opening = partial(open_on_node, options, ray.put(pack(suite_path(frozen.config))))
         return RayCluster(opening, facts, partial(reap_here, options), outliving)
 

@@ -31,6 +31,11 @@ def head_node() -> str | None:
     return next((str(node["NodeID"]) for node in nodes() if HEAD in node["Resources"]), None)
 
 
+def node_address() -> str:
+    """This node's address in its cluster."""
+    return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+
+
 def at_node(node_id: str) -> NodeAffinitySchedulingStrategy:
     return NodeAffinitySchedulingStrategy(node_id, soft=False)
 

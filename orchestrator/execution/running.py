@@ -205,7 +205,9 @@ def _run_waves(
         environment_changed=bool(changes),
         adopt=request.outliving is not None,
     )
-    with open_models(frozen, root, os.environ, lambda text: around.say(f"note: {text}")) as models:
+    with open_models(
+        frozen, root, os.environ, lambda text: around.say(f"note: {text}"), request.address, request.outliving
+    ) as models:
         place = replace(request.place, models=models)
         opener = cluster_opener(frozen, place, request.address, request.cpus, facts(frozen), request.outliving)
         if models is not None:

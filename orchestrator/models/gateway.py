@@ -1,8 +1,10 @@
 """The model gateway as the rest sees it: started, told of attempts, asked for their usage, stopped.
 
-One per node, in a process of its own. The owner starts and stops it; any process of the same user on the
-same node speaks to it through a `GatewayHandle`, which may be pickled. The API's key is handed to the
-process over a pipe, or read by it from a file, and kept nowhere else.
+One per run, in a process of its own. The owner starts and stops it; any process of the same user on the
+same node speaks to it through a `GatewayHandle`, which may be pickled. With `control_host`, whoever has the
+handle does so from any node that reaches that address: attempts are told over TCP then, under a token that the
+handle holds. The API's key is handed to the process over a pipe, or read by it from a file, and kept nowhere
+else.
 
 Reaching it from a container. With network "public" or "allowlist": `container_host` (the engine's bridge
 address) and the gateway's port. With network "none": an engine network made with `--internal` (and the
@@ -13,18 +15,21 @@ address or "0.0.0.0". What else listens on all of the host's addresses is reacha
 `claude` agent's loop runs on the host and needs no network in the container at all.
 """
 
+import hashlib
 import http.client
 import json
+import secrets
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 from orchestrator.models.usage import ModelEndpoint, ModelUsage
 
@@ -43,6 +48,7 @@ class GatewayConfig:
 
     host, port          where it listens; port 0: a free one
     container_host      the address under which containers reach this host
+    control_host        where attempts are told from other nodes; None: by processes of this node alone
     upstream, proxy     the one API, and a proxy on the way to it
     key_file            a file that holds the key; None: the key is given to Gateway
     sweep_budget_usd    what this gateway may spend in all, replays excluded
@@ -57,6 +63,7 @@ class GatewayConfig:
     host: str = "127.0.0.1"
     port: int = 0
     container_host: str | None = None
+    control_host: str | None = None
     upstream: str = API_URL
     proxy: str | None = None
     key_file: str | None = None
@@ -72,11 +79,30 @@ class GatewayConfig:
 
 @dataclass(frozen=True, slots=True)
 class GatewayHandle:
-    """How processes of this node speak to a running gateway. Holds no key and no token."""
+    """How processes speak to a running gateway; `control`: a socket's path, or host:port with a token.
+
+    Holds no key. Its token lets attempts in, and is worth what the sweep's budget is.
+    """
 
     url: str
     container_url: str | None
     control: str
+    control_token: str | None = field(default=None, repr=False)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where models are asked, as host and port."""
+        parts = urlsplit(self.url)
+        return str(parts.hostname), int(parts.port or 80)
+
+    @property
+    def identity(self) -> str:
+        """Tells this gateway from every other, also from one that had its address before; no secret."""
+        return hashlib.sha256(f"{self.url} {self.control} {self.control_token}".encode()).hexdigest()[:12]
+
+    def seen_as(self, container_url: str) -> "GatewayHandle":
+        """The same gateway where containers reach it under another address."""
+        return replace(self, container_url=container_url)
 
     def register(
         self,
@@ -113,10 +139,14 @@ class GatewayHandle:
         self._ask("POST", "/budget", {"sweep_budget_usd": usd})
 
     def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, object]:
-        connection = _UnixConnection(self.control)
+        headers = {"content-type": "application/json"}
+        connection: http.client.HTTPConnection = _UnixConnection(self.control)
+        if self.control_token is not None:
+            connection = http.client.HTTPConnection(self.control, timeout=CONTROL_TIMEOUT_S)
+            headers["authorization"] = f"Bearer {self.control_token}"
         try:
             data = None if body is None else json.dumps(body)
-            connection.request(method, path, body=data, headers={"content-type": "application/json"})
+            connection.request(method, path, body=data, headers=headers)
             response = connection.getresponse()
             answer = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -156,7 +186,8 @@ class Gateway:
         """Returns when it answers. Raises GatewayError with its own words when it does not start."""
         self._folder = Path(tempfile.mkdtemp(prefix="passhat-gw-"))
         control = str(self._folder / "control.sock")
-        asked = {**asdict(self._config), "control": control, "key": self._key}
+        token = secrets.token_urlsafe(32) if self._config.control_host is not None else None
+        asked = {**asdict(self._config), "control": control, "control_token": token, "key": self._key}
         self._key = None
         command = [sys.executable, "-m", "orchestrator.models.gateway_process"]
         environment = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
@@ -175,7 +206,9 @@ class Gateway:
         local = "127.0.0.1" if self._config.host in ("0.0.0.0", "") else self._config.host
         inside = self._config.container_host
         container_url = f"http://{inside}:{port}" if inside else None
-        self._handle = GatewayHandle(f"http://{local}:{port}", container_url, control)
+        if token is not None:
+            control = f"{self._config.control_host}:{answer['control_port']}"
+        self._handle = GatewayHandle(f"http://{local}:{port}", container_url, control, token)
         return self._handle
 
     def stop(self) -> None:

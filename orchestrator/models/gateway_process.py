@@ -6,12 +6,13 @@ which the kernel does for an owner that was killed.
 """
 
 import asyncio
+import hmac
 import json
 import os
 import secrets
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -24,21 +25,31 @@ from orchestrator.models.prices import builtin_prices
 from orchestrator.models.recording import Store
 from orchestrator.models.serving import port_of, start_site
 
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 
 class Control:
-    """The gateway's other door: a socket in a private folder, for the processes of this user alone."""
+    """The gateway's other door: a socket in a private folder, for the processes of this user alone; with a token,
+    a port for the other nodes of a cluster, and who does not say the token is not let in."""
 
-    def __init__(self, server: GatewayServer) -> None:
-        self._server = server
+    def __init__(self, server: GatewayServer, token: str | None = None) -> None:
+        self._server, self._token = server, token
 
     def app(self) -> web.Application:
-        app = web.Application()
+        app = web.Application(middlewares=[self._guard])
         app.router.add_post("/register", self._register)
         app.router.add_post("/close/{attempt}", self._close)
         app.router.add_get("/usage/{attempt}", self._usage)
         app.router.add_get("/totals", self._totals)
         app.router.add_post("/budget", self._budget)
         return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        said = request.headers.get("authorization", "").encode()
+        if self._token is not None and not hmac.compare_digest(said, f"Bearer {self._token}".encode()):
+            return web.json_response({"error": "not let in: wrong token"}, status=401)
+        return await handler(request)
 
     async def _register(self, request: web.Request) -> web.Response:
         asked = await request.json()
@@ -109,10 +120,16 @@ async def serve(config: Mapping[str, object], key: str) -> None:
     """Serve both doors until standard input is closed."""
     server = build(config, key)
     public = await start_site(server.app(), str(config["host"]), int(str(config["port"])))
-    control = web.AppRunner(Control(server).app(), access_log=None, shutdown_timeout=0.2)
-    await control.setup()
-    await web.UnixSite(control, str(config["control"])).start()
-    print(json.dumps({"port": port_of(public)}), flush=True)
+    token = config["control_token"]
+    ports = {"port": port_of(public)}
+    if token is not None:
+        control = await start_site(Control(server, str(token)).app(), str(config["control_host"]), 0)
+        ports["control_port"] = port_of(control)
+    else:
+        control = web.AppRunner(Control(server).app(), access_log=None, shutdown_timeout=0.2)
+        await control.setup()
+        await web.UnixSite(control, str(config["control"])).start()
+    print(json.dumps(ports), flush=True)
     await asyncio.to_thread(_until_closed)
     await control.cleanup()
     await public.cleanup()

@@ -7,23 +7,28 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import docker
 import pytest
+from pyarrow.fs import copy_files
 
+from orchestrator.storage.root import Root
 from sandboxes.labels import SWEEP
 from tests.builders import make_task
 from tests.cluster.nodes import TestCluster
 from tests.cluster.three_nodes import SPANS, TASK, assert_no_core_was_used_twice, rows
+from tests.s3_server import CREDENTIALS, new_bucket, s3_server
 
 SWEEP_FILE = """name = "losses"
 suite = "/tmp/losses/suite"
 repeats = 15
-results = "/results/losses/rows"
-agents = [{ name = "oracle", kind = "oracle" }]
-resources = [{ name = "pinned", pinned = true }]
-retry = { max = 4 }
+results = "{results}"
+agents = [{{ name = "oracle", kind = "oracle" }}]
+resources = [{{ name = "pinned", pinned = true }}]
+retry = {{ max = 4 }}
 """
 ASK = """
 import json
@@ -40,10 +45,43 @@ print("\\nSEEN " + json.dumps(seen and {"sweep": sweep_id, "process": seen.proce
 LONG_S = 400.0
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`location`: the results root as the nodes call it; `here`: a folder for the sweep's files; `rows`: the
+    results root as a folder of this machine, if it is one."""
+
+    location: str
+    here: Path
+    rows: Path | None
+
+    def fetched(self) -> Path:
+        """The results as a folder of this machine."""
+        if self.rows is not None:
+            return self.rows
+        root, copy = Root(self.location), self.here / "fetched"
+        copy_files(root.path(""), str(copy), source_filesystem=root.filesystem)
+        return copy
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[TestCluster]:
-    with TestCluster() as up:
+    with TestCluster(environment=CREDENTIALS) as up:
         yield up
+
+
+@pytest.fixture(params=["folder", "s3"])
+def place(request: pytest.FixtureRequest, cluster: TestCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """Where a sweep's results go: the folder that all nodes see, or a bucket of a server that all nodes reach."""
+    here = cluster.results / "losses"
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir(parents=True)
+    if request.param == "folder":
+        yield Place("/results/losses/rows", here, here / "rows")
+        return
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with s3_server(cluster.outside()) as address:
+        yield Place(new_bucket(address, "losses", "rows"), here, None)
 
 
 def ask(cluster: TestCluster) -> dict[str, object] | None:
@@ -74,19 +112,22 @@ def containers(sweep_id: str) -> list[object]:
         client.close()
 
 
-def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster: TestCluster) -> None:
-    folder = cluster.results / "losses"
-    shutil.rmtree(folder, ignore_errors=True)
+def submit(cluster: TestCluster, place: Place) -> None:
+    folder = place.here
     files = {"solution/solve.sh": "sleep 8; echo hello > /tmp/answer.txt\n"}
     files["tests/test.sh"] = '[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
     make_task(folder / "suite" / "slow", TASK, files)
-    (folder / "sweep.toml").write_text(SWEEP_FILE)
+    (folder / "sweep.toml").write_text(SWEEP_FILE.format(results=place.location))
     # The suite is where only the head sees it: it has to travel.
+    assert cluster.run("head", ["rm", "-rf", "/tmp/losses"]).returncode == 0
     assert cluster.run("head", ["cp", "-r", "/results/losses", "/tmp/losses"]).returncode == 0
     shutil.rmtree(folder / "suite")
     done = cluster.run("head", ["passhat", "submit", "/tmp/losses/sweep.toml"])
     assert done.returncode == 0, done.stdout + done.stderr
 
+
+def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster: TestCluster, place: Place) -> None:
+    submit(cluster, place)
     first = seen(cluster, lambda s: s["running"] == 3)
     os.kill(int(str(first["process"])), signal.SIGKILL)
     cluster.kill("worker-1")
@@ -103,7 +144,8 @@ def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster:
     attached = cluster.run("head", ["passhat", "attach", "losses"], timeout_s=LONG_S)
     assert attached.returncode == 0, attached.stdout + attached.stderr
 
-    found = rows(folder / "rows", "repeat, attempt, status, node, started_at")
+    folder = place.fetched()
+    found = rows(folder, "repeat, attempt, status, node, started_at")
     print(Counter((row[2], row[3]) for row in found))
     attempts: dict[object, list[tuple[object, object]]] = {}
     for repeat, attempt, status, *_ in sorted(found, key=lambda row: (row[0], row[1])):
@@ -115,5 +157,5 @@ def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster:
         assert {status for _, status in made[:-1]} <= {"LOST"}
     assert any(status == "LOST" for _, _, status, *_ in found)
     assert any(node == "worker-1" and started > revived for _, _, _, node, started in found)  # type: ignore[operator]
-    assert_no_core_was_used_twice(rows(folder / "rows", SPANS))
+    assert_no_core_was_used_twice(rows(folder, SPANS))
     assert containers(str(first["sweep"])) == []

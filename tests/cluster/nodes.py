@@ -12,7 +12,7 @@ import secrets
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import docker
@@ -29,12 +29,22 @@ class ClusterError(RuntimeError):
 
 
 class TestCluster:
-    """`folder`: where token, results and cache are; `cpus`, `memory_mb`: what each node admits."""
+    """`folder`: where token, results and cache are; `cpus`, `memory_mb`: what each node admits.
+
+    `environment`: what the nodes get besides, of the variables that the compose files name.
+    """
 
     __test__ = False
 
-    def __init__(self, checkout: Path = CHECKOUT, cpus: int = 1, memory_mb: int = 4096) -> None:
+    def __init__(
+        self,
+        checkout: Path = CHECKOUT,
+        cpus: int = 1,
+        memory_mb: int = 4096,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.checkout, self.cpus, self.memory_mb = checkout, cpus, memory_mb
+        self.environment = dict(environment or {})
         self.name = "passhat-" + hashlib.sha256(str(checkout).encode()).hexdigest()[:8]
         self.folder = checkout / "build" / "cluster"
         self.results = self.folder / "results"
@@ -103,6 +113,12 @@ class TestCluster:
         with self._engine() as client:
             return bool(client.containers.get(self.container(node)).status == "running")
 
+    def outside(self) -> str:
+        """The address under which the nodes reach this machine, and nobody else does."""
+        with self._engine() as client:
+            attrs = client.networks.get(f"{self.name}_ray").attrs
+        return str(attrs["IPAM"]["Config"][0]["Gateway"])
+
     def container(self, node: str) -> str:
         """The name of a node's container."""
         return f"{self.name}-{node}-1"
@@ -134,6 +150,7 @@ class TestCluster:
     def _environment(self) -> dict[str, str]:
         return {
             **os.environ,
+            **self.environment,
             "CHECKOUT": str(self.checkout),
             "PYTHON_HOME": sys.base_prefix,
             "PASSHAT_IMAGE": BASE_REFERENCE,
