@@ -3,8 +3,10 @@
 import http.client
 import json
 import os
+import pickle
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,22 @@ def test_one_attempt_cannot_speak_as_another(serve, gateway) -> None:
     assert post(one.url + "/v1/messages", one.token)[0] == 403
     with pytest.raises(GatewayError, match="already registered"):
         gate.register("two")
+
+
+def test_from_other_nodes_attempts_are_let_in_by_who_holds_the_handle(serve, gateway) -> None:
+    model, url = serve(DONE, key=KEY)
+    handle = pickle.loads(pickle.dumps(gateway(url, control_host="127.0.0.1").handle))
+    endpoint = handle.register("a-0")
+    assert post(endpoint.url + "/v1/messages", endpoint.token)[0] == 200
+    assert handle.close("a-0").tokens_out == 200
+    assert handle.control_token not in repr(handle)
+    for token in ("", "wrong", handle.control_token[:-1]):
+        stranger = replace(handle, control_token=token)
+        with pytest.raises(GatewayError, match="not let in"):
+            stranger.register("b-0")
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"http://{handle.control}/totals")
+    assert len(model.requests) == 1
 
 
 def test_it_forwards_to_the_listed_paths_only(serve, gateway) -> None:
