@@ -22,6 +22,7 @@ class Relay:
         self.host, self.target, self.port = host, target, 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
+        self._open: set[asyncio.StreamWriter] = set()
         self._ready = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True, name="passhat-relay")
@@ -59,11 +60,19 @@ class Relay:
 
     async def _serve(self) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(guarded(self._pass_on), self.host, 0, backlog=1024)
+        server = await asyncio.start_server(self._take, self.host, 0, backlog=1024)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopping.wait()
         server.close()
+        await asyncio.sleep(0)  # one that was just taken is among the open ones then
+        for writer in self._open:
+            writer.transport.abort()
+
+    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        task = asyncio.get_running_loop().create_task(guarded(self._pass_on)(reader, writer))
+        task.add_done_callback(lambda _: self._open.discard(writer))
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.wait_for(asyncio.open_connection(*self.target), CONNECT_S)
