@@ -199,12 +199,12 @@ class Forwarder:
         writer.write(greeting)
         back.write(data)
         try:
-            await asyncio.gather(copy(reader, back), copy(there, writer))
+            await asyncio.gather(_copy(reader, back), _copy(there, writer))
         finally:
             back.close()
 
 
-async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     """Everything until the end, which is passed on."""
     try:
         while data := await source.read(65_536):

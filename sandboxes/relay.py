@@ -1,18 +1,18 @@
 """Passes connections on from an address that containers reach to one that they do not.
 
 A closed network's containers reach this host's address on it and nothing else; what they are to reach on another
-host is relayed from there. One thread, whatever the number of connections.
+host is relayed from there. Two threads a connection, of which a node has about as many as trials: asyncio's server
+would lose a connection that it accepts while it is closed.
 """
 
-import asyncio
+import contextlib
+import socket
 import threading
 from types import TracebackType
 from typing import Self
 
-from sandboxes.forwarder import copy, guarded
-
-START_TIMEOUT_S = 20.0
 CONNECT_S = 20.0
+PIECE = 65_536
 
 
 class Relay:
@@ -20,27 +20,26 @@ class Relay:
 
     def __init__(self, host: str, target: tuple[str, int]) -> None:
         self.host, self.target, self.port = host, target, 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
-        self._open: set[asyncio.StreamWriter] = set()
-        self._ready = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True, name="passhat-relay")
+        self._server: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._stopped = False
 
     def start(self) -> Self:
         """Returns when the port answers. Raises OSError when the address is not this host's."""
-        self._thread.start()
-        self._ready.wait(START_TIMEOUT_S)
-        if self._error is not None:
-            self._thread.join()
-            raise self._error
+        self._server = socket.create_server((self.host, 0), backlog=1024)
+        self.port = self._server.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._server,), daemon=True, name="passhat-relay").start()
         return self
 
     def stop(self) -> None:
         """Ends the open connections, too. Stopping twice is fine."""
-        if self._loop is not None and self._stopping is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join(START_TIMEOUT_S)
+        with self._lock:
+            self._stopped = True
+            ending = [*self._open, *([self._server] if self._server is not None else [])]
+        for one in ending:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -50,33 +49,36 @@ class Relay:
     ) -> None:
         self.stop()
 
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that called start
-            self._error = error
-        finally:
-            self._ready.set()
+    def _accept(self, server: socket.socket) -> None:
+        with server, contextlib.suppress(OSError):
+            while True:
+                here, _ = server.accept()
+                threading.Thread(target=self._serve, args=(here,), daemon=True, name="passhat-relay").start()
 
-    async def _serve(self) -> None:
-        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._take, self.host, 0, backlog=1024)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stopping.wait()
-        server.close()
-        await asyncio.sleep(0)  # one that was just taken is among the open ones then
-        for writer in self._open:
-            writer.transport.abort()
+    def _serve(self, here: socket.socket) -> None:
+        with here, contextlib.suppress(OSError), socket.create_connection(self.target, CONNECT_S) as there:
+            there.settimeout(None)
+            with self._lock:
+                if self._stopped:
+                    return
+                self._open |= {here, there}
+            back = threading.Thread(target=_copy, args=(there, here), daemon=True, name="passhat-relay")
+            try:
+                back.start()
+                _copy(here, there)
+                back.join()
+            finally:
+                with self._lock:
+                    self._open -= {here, there}
 
-    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
-        task = asyncio.get_running_loop().create_task(guarded(self._pass_on)(reader, writer))
-        task.add_done_callback(lambda _: self._open.discard(writer))
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.wait_for(asyncio.open_connection(*self.target), CONNECT_S)
-        try:
-            await asyncio.gather(copy(reader, back), copy(there, writer))
-        finally:
-            back.close()
+def _copy(source: socket.socket, sink: socket.socket) -> None:
+    """Everything until the end, which is passed on; an end by force ends the other way, too."""
+    try:
+        while data := source.recv(PIECE):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        for one in (source, sink):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)

@@ -40,7 +40,8 @@ def said(port: int, data: bytes) -> bytes:
         heard = b""
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             here.sendall(data)
-            here.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):  # it has been reset, which the next line tells
+                here.shutdown(socket.SHUT_WR)
             while more := here.recv(65_536):
                 heard += more
         return heard
