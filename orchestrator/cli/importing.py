@@ -17,7 +17,10 @@ def command(
     resources: Annotated[str | None, typer.Option(help="Name of the resource setting; unknown otherwise.")] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option("--map", help="MEANING=COLUMN of a table, e.g. passed=any_medal; score=SCORER of an Inspect log."),
+        typer.Option(
+            "--map",
+            help="MEANING=COLUMN of a table, e.g. passed=any_medal; score=SCORER of an Inspect log; tasks=50 of figures.",
+        ),
     ] = None,
     pass_at: Annotated[float, typer.Option(help="Least score that passes, where only scores are told.")] = 1.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be known and unknown.")] = False,

@@ -86,6 +86,7 @@ _PUBLIC = {
     "grim": (
         "Grim",
         "Inversion",
+        "invert_pass_at",
         "invert_pass_hat",
     ),
     "intervals": (

@@ -6,6 +6,7 @@ T tasks with n trials, the printed figures often fix the whole histogram of pass
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import ceil, comb, floor
 
@@ -80,6 +81,25 @@ def invert_pass_hat(printed: tuple[str, ...], tasks: int, *, scale: int = 100, l
         found.append(histogram)
     reason = None if found else f"No counts of {tasks} tasks with {trials} trials print as {', '.join(printed)}."
     return Inversion(tuple(found), tasks, trials, False, reason)
+
+
+def invert_pass_at(printed: tuple[str, ...], tasks: int, *, scale: int = 100, limit: int = 1000) -> Inversion:
+    """All histograms of passes that print as pass@1..pass@n; n is how many figures there are.
+
+    1 - pass@k is pass^k of the failures, so the complements at the same decimals are inverted, and turned round.
+
+    >>> invert_pass_at(("50.0", "66.7", "75.0"), 4).histograms
+    ((1, 1, 1, 1),)
+    """
+    failed = invert_pass_hat(tuple(_complement(text, scale) for text in printed), tasks, scale=scale, limit=limit)
+    found = tuple(histogram[::-1] for histogram in failed.histograms)
+    reason = None if found else f"No counts of {tasks} tasks with {failed.trials} trials print as {', '.join(printed)}."
+    return Inversion(found, tasks, failed.trials, failed.truncated, reason)
+
+
+def _complement(printed: str, scale: int) -> str:
+    value = Decimal(printed.strip().rstrip("%"))
+    return str(Decimal(scale) - value)
 
 
 def _search(limits: list[tuple[Fraction, Fraction]], tasks: int, trials: int, scale: int) -> Iterator[tuple[int, ...]]:

@@ -19,6 +19,7 @@ from orchestrator.analysis.importers.base import (
     moment,
     whole,
 )
+from orchestrator.analysis.importers.inspect_figures import Figures
 from orchestrator.analysis.importers.inspect_sample import chosen, columns_of, number_of, remark_of, status_of
 from orchestrator.analysis.importers.json_stream import items, outline
 from orchestrator.core.status import Status
@@ -125,6 +126,9 @@ class Log:
         self._eval = mapping(header.get("eval"))
         self._name = path.name
         self._options = options
+        self._results = mapping(header.get("results"))
+        self._scorer: str | None = None
+        self._figures = Figures()
         self._found: set[tuple[str, int]] = set()
 
     def trials(self, sample: Mapping[str, object], source: str) -> Iterator[Trial | Refused]:
@@ -133,7 +137,6 @@ class Log:
         if task is None or epoch is None:
             yield Refused(source, "the sample has no id or no epoch")
             return
-        self._found.add((str(task), epoch))
         scores = mapping(sample.get("scores"))
         try:
             value = chosen(scores, self._options.mapping.get("score"))
@@ -142,6 +145,10 @@ class Log:
                 f"{source}: the mapping takes the score from {error.args[0]!r}, but there are {', '.join(scores)}."
             ) from None
         score = number_of(value)
+        if (str(task), epoch) not in self._found:
+            self._figures.add(str(task), score)
+        self._found.add((str(task), epoch))
+        self._scorer = self._scorer or self._options.mapping.get("score") or next(iter(scores), None)
         if isinstance(value, Mapping | list):
             keys = ", ".join(map(str, value)) if isinstance(value, Mapping) else f"{len(value)} values"
             yield Refused(source, f"the score holds several ({keys}); take one with --map score=SCORER.KEY")
@@ -172,10 +179,12 @@ class Log:
         yield replace(kept, attempt=len(earlier))
 
     def missing(self) -> Iterator[Refused]:
-        """What was planned and left nothing: a run that was stopped does not say so in its figures."""
+        """What was planned and left nothing, and figures of the log that do not follow from its samples."""
         dataset, config = mapping(self._eval.get("dataset")), mapping(self._eval.get("config"))
         ids, epochs = dataset.get("sample_ids"), whole(config.get("epochs")) or 1
         planned = (len(ids) if isinstance(ids, list) else whole(dataset.get("samples")) or 0) * epochs
         if planned > len(self._found):
             lost = planned - len(self._found)
             yield Refused(self._name, f"{lost} of {planned} planned samples are not in the log: it was stopped")
+        for sentence in self._figures.differences(self._results, self._scorer):
+            yield Refused(self._name, sentence)

@@ -6,6 +6,7 @@ from orchestrator.analysis.importers.base import Options, finite, mapping, whole
 from orchestrator.core.status import Origin, Status
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _LIMITS = {"time": Status.AGENT_TIMEOUT, "working": Status.AGENT_TIMEOUT, "operator": Status.CANCELLED}
 
 
@@ -26,8 +27,13 @@ def chosen(scores: Mapping[str, object], asked: str | None) -> object:
 
 
 def number_of(value: object) -> float | None:
-    """A score as a number: Inspect's letters, numbers and truth values; None for what is none."""
-    return _LETTERS.get(value, finite(value)) if isinstance(value, str) else finite(value)
+    """A score as a number: Inspect's letters and words, numbers and truth values; None for what is none.
+
+    Inspect counts an unknown word as 0; here it is no verdict.
+    """
+    if isinstance(value, str):
+        return _LETTERS.get(value, _WORDS.get(value.lower(), finite(value)))
+    return finite(value)
 
 
 def remark_of(value: object, score: float | None, status: Status) -> str | None:

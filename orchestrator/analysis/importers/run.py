@@ -9,6 +9,7 @@ from pathlib import Path
 
 from orchestrator.analysis.importers.base import Importer, Options, Refused, RowMaker, Trial, UnreadableImportError
 from orchestrator.analysis.importers.claude_loop import ClaudeLoop
+from orchestrator.analysis.importers.figures import Figures
 from orchestrator.analysis.importers.harbor import Harbor
 from orchestrator.analysis.importers.inspect_log import Inspect
 from orchestrator.analysis.importers.promptfoo import Promptfoo
@@ -21,7 +22,16 @@ from orchestrator.storage.root import Root
 from orchestrator.storage.rows import RowError, check
 from orchestrator.storage.store import write_parquet
 
-IMPORTERS: tuple[Importer, ...] = (Harbor(), Inspect(), SweBench(), Promptfoo(), TauBench(), ClaudeLoop(), Table())
+IMPORTERS: tuple[Importer, ...] = (
+    Harbor(),
+    Inspect(),
+    SweBench(),
+    Promptfoo(),
+    TauBench(),
+    ClaudeLoop(),
+    Figures(),
+    Table(),
+)
 _ROWS_PER_FILE = 50_000
 
 

@@ -1,16 +1,13 @@
 """CSV, JSONL and Parquet tables: one trial per row, or counts (n, c) per row, by a mapping of columns."""
 
-import csv
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from orchestrator.analysis.importers.base import Options, Refused, Trial, UnreadableImportError, finite, moment, whole
+from orchestrator.analysis.importers.records import records
 from orchestrator.core.columns import COLUMNS
 from orchestrator.core.status import Status
+from orchestrator.stats.grim import grim
 
 _KNOWN = {column.name: column.type for column in COLUMNS}
 _SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -19,6 +16,7 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "passed": ("passed", "success", "pass", "correct", "resolved", "solved"),
     "score": ("score", "reward"),
     "n": ("n", "trials", "samples"),
+    "rate": ("rate", "mean", "pass_rate", "success_rate", "accuracy", "pass@1", "pass^1"),
     "c": ("c", "passes", "successes", "num_correct"),
     "agent": ("agent", "model", "system", "submission"),
     "suite": ("suite", "benchmark", "domain", "dataset"),
@@ -41,13 +39,31 @@ class Table:
 
     def read(self, path: Path, options: Options) -> Iterator[Trial | Refused]:
         columns: dict[str, str] | None = None
-        for number, record in enumerate(_records(path), start=1):
+        scale = 1
+        for number, record in enumerate(records(path), start=1):
             if isinstance(record, Refused):
                 yield record
                 continue
             if columns is None:
                 columns = find_columns(list(record), options.mapping, path)
-            yield from _trials(record, columns, f"{path.name}:{number}", options)
+                scale = _scale(path, columns)
+            source = f"{path.name}:{number}"
+            told = {meaning: record.get(column) for meaning, column in columns.items()}
+            if told["task"] in (None, ""):
+                yield Refused(source, "the row names no task")
+            elif "n" in told and {"c", "rate"} & set(told) and not {"passed", "score", "status"} & set(told):
+                yield from _counted(told, record, columns, source, scale)
+            else:
+                yield _single(told, record, columns, source, options)
+
+
+def _scale(path: Path, columns: Mapping[str, str]) -> int:
+    """100 where any rate of the whole table is above 1: then all are percentages, also one of 0.5."""
+    if "rate" not in columns:
+        return 1
+    told = (record.get(columns["rate"]) for record in records(path) if isinstance(record, Mapping))
+    percent = any("%" in str(value) or (finite(str(value)) or 0.0) > 1 for value in told)
+    return 100 if percent else 1
 
 
 def find_columns(present: list[str], asked: Mapping[str, str], path: Path) -> dict[str, str]:
@@ -63,7 +79,13 @@ def find_columns(present: list[str], asked: Mapping[str, str], path: Path) -> di
             match = next((name for name in names if name in present and name not in asked.values()), None)
             if match is not None:
                 found[meaning] = match
-    if "task" not in found or not ({"passed", "score", "status"} & set(found) or {"n", "c"} <= set(found)):
+    told = set(found)
+    if {"n", "score"} <= told and not {"c", "rate", "passed", "status"} & told and "score" not in asked:
+        raise UnreadableImportError(
+            f"{path} has {found['n']!r} and {found['score']!r}: say whether the score is a mean over the trials (--map "
+            f"rate={found['score']}) or that of one trial (--map score={found['score']})."
+        )
+    if "task" not in told or not ({"passed", "score", "status"} & told or {"n", "c"} <= told or {"n", "rate"} <= told):
         raise UnreadableImportError(
             f"{path} has the columns {', '.join(present)}: none tells the task and none the outcome (success, score, "
             "or n and c); name them with --map task=COLUMN --map passed=COLUMN."
@@ -71,64 +93,43 @@ def find_columns(present: list[str], asked: Mapping[str, str], path: Path) -> di
     return found
 
 
-def _records(path: Path) -> Iterator[Mapping[str, object] | Refused]:
-    """Rows one by one. Raises UnreadableImportError where the file is no such table at all."""
-    try:
-        if path.suffix == ".parquet":
-            for batch in pq.ParquetFile(path).iter_batches():
-                yield from batch.to_pylist()
-        elif path.suffix == ".jsonl":
-            with path.open(encoding="utf-8") as stream:
-                for number, line in enumerate(stream, start=1):
-                    if line.strip():
-                        yield _json_line(line, f"{path.name}:{number}")
-        else:
-            with path.open(encoding="utf-8-sig", newline="") as stream:
-                reader = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",")
-                yield from (_csv_row(row, f"{path.name}:{reader.line_num}") for row in reader)
-    except (pa.ArrowException, csv.Error, UnicodeDecodeError) as error:
-        raise UnreadableImportError(
-            f"{path} was asked for as a table, but cannot be read ({str(error).splitlines()[0]}): it may be cut off."
-        ) from None
-
-
-def _csv_row(row: dict[str | None, object], source: str) -> Mapping[str, object] | Refused:
-    """A row with fewer or more fields than the header has columns is refused: its values may be anybody's."""
-    if None in row or None in row.values():
-        return Refused(source, "the row has another number of fields than the header: it may be cut off")
-    return {str(name): value for name, value in row.items()}
-
-
-def _json_line(line: str, source: str) -> Mapping[str, object] | Refused:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        return Refused(source, f"the line is no JSON ({error}); it may be cut off")
-    return record if isinstance(record, dict) else Refused(source, "the line is no JSON object")
-
-
-def _trials(
-    record: Mapping[str, object], columns: Mapping[str, str], source: str, options: Options
+def _counted(
+    told: Mapping[str, object], record: Mapping[str, object], columns: Mapping[str, str], source: str, scale: int
 ) -> Iterator[Trial | Refused]:
-    told = {meaning: record.get(column) for meaning, column in columns.items()}
-    if told["task"] in (None, ""):
-        yield Refused(source, "the row names no task")
-        return
-    if {"n", "c"} <= set(columns) and not {"passed", "score", "status"} & set(columns):
-        n, c = whole(told["n"]), whole(told["c"])
-        if n is None or c is None or not 0 <= c <= n:
-            yield Refused(source, f"n is {told['n']!r} and c is {told['c']!r}: 0 <= c <= n must hold")
-            return
+    """The trials of a row that tells n and how many of them passed."""
+    n = whole(told["n"])
+    c = whole(told["c"]) if "c" in told else _passes(n, str(told["rate"]).strip(), scale)
+    if isinstance(c, str):
+        yield Refused(source, c)
+    elif n is None or c is None or not 0 <= c <= n:
+        yield Refused(source, f"n is {told['n']!r} and c is {told.get('c')!r}: 0 <= c <= n must hold")
+    else:
         for number in range(n):
             status = Status.PASSED if number < c else Status.FAILED
             yield _trial(told, record, columns, source, status, float(number < c), number)
-        return
+
+
+def _passes(n: int | None, printed: str, scale: int) -> int | str:
+    """The only whole count of n that prints as the rate (GRIM), else a sentence."""
+    if n is None or n < 1 or finite(printed.rstrip("%")) is None:
+        return f"the rate is {printed!r} and n is {n}: both must be numbers"
+    found = grim(printed, n, scale=scale)
+    if not found.possible:
+        return f"the rate {printed} cannot be that of {n} trials: no whole count of passes prints so"
+    if len(found.counts) > 1:
+        least, most = found.counts[0], found.counts[-1]
+        return f"the rate {printed} of {n} trials may be {least} to {most} passes: give more decimals, or the counts"
+    return found.counts[0]
+
+
+def _single(
+    told: Mapping[str, object], record: Mapping[str, object], columns: Mapping[str, str], source: str, options: Options
+) -> Trial | Refused:
+    """The trial of a row that tells its outcome."""
     outcome = _outcome(told, options)
     if isinstance(outcome, str):
-        yield Refused(source, outcome)
-        return
-    repeat = whole(told.get("repeat"))
-    yield _trial(told, record, columns, source, outcome[0], outcome[1], repeat)
+        return Refused(source, outcome)
+    return _trial(told, record, columns, source, outcome[0], outcome[1], whole(told.get("repeat")))
 
 
 def _outcome(told: Mapping[str, object], options: Options) -> tuple[Status, float | None] | str:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from orchestrator.stats.bayes import beta_tail, hierarchical, posterior_pass_hat_k
-from orchestrator.stats.grim import grim, invert_pass_hat
-from orchestrator.stats.passk import pass_hat_k, task_values
+from orchestrator.stats.grim import grim, invert_pass_at, invert_pass_hat
+from orchestrator.stats.passk import pass_at_k, pass_hat_k, task_values
 from orchestrator.stats.planning import (
     Noise,
     Prices,
@@ -202,6 +202,14 @@ def test_inversion_finds_the_histogram_it_came_from_and_only_ones_that_print_ali
     for histogram in found.histograms:
         again = figures([i for i, times in enumerate(histogram) for _ in range(times)])
         assert again == pytest.approx([float(text) for text in printed], abs=0.5000001 * 10**-decimals)
+
+
+@quiet
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(1, 2))
+def test_inversion_of_pass_at_k_finds_the_histogram_it_came_from(c: list[int], decimals: int) -> None:
+    printed = tuple(f"{100 * pass_at_k([3] * len(c), c, k).value:.{decimals}f}" for k in (1, 2, 3))
+    assert tuple(c.count(i) for i in range(4)) in invert_pass_at(printed, len(c)).histograms
+    assert not invert_pass_at(("100.0", "50.0", "100.0"), len(c)).attainable
 
 
 def test_figures_that_no_counts_can_print_are_refused() -> None:
