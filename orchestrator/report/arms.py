@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from orchestrator.analysis.tables import Summary
+from orchestrator.analysis.tables import RunRow, Summary
 from orchestrator.report.figures import (
     MOST_ARMS,
     PALETTE,
@@ -12,6 +12,8 @@ from orchestrator.report.figures import (
     Figure,
     colour,
     empty,
+    names_axis,
+    panel_header,
     percent,
     share_axis,
     span,
@@ -55,7 +57,7 @@ def scores(summary: Summary) -> Figure:
         for r in rows
     ]
     order = [r.arm.label for r in rows]
-    y = alt.Y("arm:N", sort=order, title=None, axis=alt.Axis(labelLimit=220))
+    y = alt.Y("arm:N", sort=order, title=None, axis=names_axis())
     base = alt.Chart(ROWS).encode(y=y)
     hover = [alt.Tooltip(f"{n}:Q", format=".1%") for n in ("estimate", "low", "high")]
     bars = base.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
@@ -131,7 +133,7 @@ def curves(summary: Summary) -> Figure:
     return Figure(
         "curves",
         "pass@k and pass^k",
-        spec(chart, values),
+        spec(chart, values, across=2, beside=80),
         together([r.estimand for r in rows], "pass@k and pass^k"),
         words,
         table(heads, body),
@@ -155,8 +157,8 @@ def tasks(summary: Summary, at_most: int = 60) -> Figure:
         for r in summary.tasks if r.task in chosen and r.arm.label in arms
     ]  # fmt: skip
     base = alt.Chart(ROWS).encode(
-        x=alt.X("arm:N", sort=arms, title=None, axis=alt.Axis(labelAngle=-40, labelLimit=160, orient="top")),
-        y=alt.Y("task:N", sort=shown, title=None, axis=alt.Axis(labelLimit=180)),
+        x=alt.X("arm:N", sort=arms, title=None, axis=names_axis(34, labelAngle=-40, orient="top")),
+        y=alt.Y("task:N", sort=shown, title=None, axis=names_axis(36)),
     )
     scale = alt.Scale(domain=[0, 0.5, 1], range=["#b2402c", "#e9c46a", "#2a7f6f"])
     boxes = base.mark_rect(stroke="#88888855").encode(
@@ -210,7 +212,7 @@ def runs(summary: Summary) -> Figure:
                 "arm:N",
                 title=None,
                 sort=shown,
-                header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top", labelFontSize=12),
+                header=panel_header(),
             ),
             color=colour(domain=shown).legend(None),
             tooltip=["arm:N", "run:N", alt.Tooltip("score:Q", format=".1%")],
@@ -233,16 +235,25 @@ def runs(summary: Summary) -> Figure:
         "runs must differ by",
         "reason",
     )
-    first = next((r for r in summary.run_summaries), None)
-    words = " ".join(f"{r.arm.label}: {r.sentence}" for r in summary.run_summaries[:4])
+    told = [f"{r.arm.label}: {r.sentence}" for r in summary.run_summaries if r.arm.label in shown][:4]
+    words = " ".join(told)
     return Figure(
         "runs",
         "From run to run",
-        spec(chart, values),
-        first.sentence if first else "",
+        spec(chart, values, across=1, beside=110),
+        _runs_sentence(rows),
         words,
         table(heads, body),
-        some(summary, shown),
+        "\n".join([*told, some(summary, shown)]).strip(),
+    )
+
+
+def _runs_sentence(rows: Sequence[RunRow]) -> str:
+    tasks, days = [row.tasks for row in rows], sorted({row.day for row in rows})
+    size = str(tasks[0]) if len(set(tasks)) == 1 else f"{min(tasks)} to {max(tasks)}"
+    return (
+        f"Score of one run, which is one repeat of one wave over {size} tasks with 1 trial each, on {len(days)} days "
+        f"({days[0]} to {days[-1]}), for these exact tasks; the shuffle test permutes each task's outcomes across runs."
     )
 
 
@@ -264,7 +275,7 @@ def variance(summary: Summary) -> Figure:
         .mark_bar()
         .encode(
             x=alt.X("share:Q", axis=share_axis("share of the squared standard error"), stack="normalize"),
-            y=alt.Y("arm:N", sort=shown, title=None, axis=alt.Axis(labelLimit=220)),
+            y=alt.Y("arm:N", sort=shown, title=None, axis=names_axis()),
             color=alt.Color(
                 "part:N",
                 scale=alt.Scale(range=["#2f7ed8", "#e9a23b", "#1b9e77", "#9467bd"]),

@@ -3,7 +3,21 @@
 import altair as alt
 
 from orchestrator.analysis.tables import Summary
-from orchestrator.report.figures import ROWS, Figure, empty, percent, share_axis, span, spec, table, together
+from orchestrator.report.arms import leading
+from orchestrator.report.figures import (
+    MOST_ARMS,
+    ROWS,
+    Figure,
+    colour,
+    empty,
+    names_axis,
+    percent,
+    share_axis,
+    span,
+    spec,
+    table,
+    together,
+)
 
 
 def differences(summary: Summary, at_most: int = 40) -> Figure:
@@ -20,7 +34,7 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
         for r in rows[:at_most]
     ]  # fmt: skip
     order = [str(v["pair"]) for v in values]
-    base = alt.Chart(ROWS).encode(y=alt.Y("pair:N", sort=order, title=None, axis=alt.Axis(labelLimit=300)))
+    base = alt.Chart(ROWS).encode(y=alt.Y("pair:N", sort=order, title=None, axis=names_axis(64)))
     verdict = alt.Color(
         "verdict:N",
         scale=alt.Scale(range=["#2f7ed8", "#e4572e", "#1b9e77", "#7f7f7f"]),
@@ -121,27 +135,25 @@ def costs(summary: Summary) -> Figure:
         alt.Tooltip("estimate:Q", format=".1%"),
         alt.Tooltip("share:Q", format=".0%", title="resamples on the frontier"),
     ]
-    mark = alt.Color(
+    # Arms in the colours of the other figures; names beside points would cover each other where arms are alike.
+    mark = colour(domain=leading(summary)) if len(values) <= MOST_ARMS else alt.value("#2f7ed8")
+    place = alt.Shape(
         "frontier:N",
-        scale=alt.Scale(domain=["on the frontier", "dominated"], range=["#1b9e77", "#8a8a8a"]),
+        scale=alt.Scale(domain=["on the frontier", "dominated"], range=["diamond", "circle"]),
         legend=alt.Legend(title=None, orient="top"),
     )
     bars = base.mark_rule().encode(
         y=alt.Y("low:Q", axis=share_axis("pass@1"), scale=alt.Scale(zero=False)), y2="high:Q", color=mark
     )
-    dots = base.mark_point(filled=True, size=90).encode(y="estimate:Q", color=mark, tooltip=hover)
+    dots = base.mark_point(filled=True, size=110, opacity=1).encode(
+        y="estimate:Q", color=mark, shape=place, tooltip=hover
+    )
     line = (
         base.transform_filter("datum.frontier == 'on the frontier'")
         .mark_line(interpolate="step-after", strokeDash=[5, 3])
-        .encode(y="estimate:Q", color=alt.value("#1b9e77"))
+        .encode(y="estimate:Q", color=alt.value("#8a8a8a"))
     )
-    names = (
-        base.mark_text(align="left", dx=8, dy=-6, fontSize=10).encode(y="estimate:Q", text="arm:N", color=mark)
-        if len(values) <= 12
-        else None
-    )
-    layers = [bars, line, dots, *([names] if names else [])]
-    chart = alt.layer(*layers).properties(width="container", height=320)
+    chart = alt.layer(line, bars, dots).properties(width="container", height=320)
     on = [r.arm.label for r in rows if r.on_frontier]
     words = f"Scatter plot of pass@1 against cost per trial for {len(rows)} arms. On the frontier: {', '.join(on)}."
     return Figure(

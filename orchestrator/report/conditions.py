@@ -4,7 +4,19 @@ import altair as alt
 
 from orchestrator.analysis.tables import Summary
 from orchestrator.report.arms import leading, some
-from orchestrator.report.figures import ROWS, Figure, colour, empty, percent, share_axis, span, spec, table, together
+from orchestrator.report.figures import (
+    ROWS,
+    Figure,
+    colour,
+    empty,
+    names_axis,
+    percent,
+    share_axis,
+    span,
+    spec,
+    table,
+    together,
+)
 
 
 def resources(summary: Summary) -> Figure:
@@ -25,7 +37,7 @@ def resources(summary: Summary) -> Figure:
         range=["#2f7ed8", "#e4572e", "#1b9e77", "#d69f00", "#9467bd"],
     )
     base = alt.Chart().encode(
-        y=alt.Y("arm:N", title=None, axis=alt.Axis(labelLimit=200)),
+        y=alt.Y("arm:N", sort=shown, title=None, axis=names_axis(34)),
         yOffset=alt.YOffset("slot:N"),
         color=alt.Color(
             "rule:N", scale=scale, legend=alt.Legend(title="scoring rule, or what is counted", orient="top", columns=3)
@@ -36,8 +48,8 @@ def resources(summary: Summary) -> Figure:
     dots = base.mark_point(filled=True, size=40).encode(x="estimate:Q", tooltip=hover)
     chart = (
         alt.layer(bars, dots, data=ROWS)
-        .properties(width=185, height=alt.Step(12))
-        .facet(column=alt.Column("what:N", title=None, header=alt.Header(labelFontSize=12)))
+        .properties(width=160, height=alt.Step(12))
+        .facet(facet=alt.Facet("what:N", title=None, header=alt.Header(labelFontSize=12)), columns=4)
         .resolve_scale(x="independent")
     )
     body = [
@@ -54,7 +66,7 @@ def resources(summary: Summary) -> Figure:
     return Figure(
         "resources",
         "Resource settings",
-        spec(chart, values),
+        spec(chart, values, across=4, beside=230),
         together([r.estimand for r in rows]),
         words,
         table(heads, body),
@@ -139,7 +151,9 @@ def judges(summary: Summary) -> Figure:
         {"arm": r.arm.label, "what": r.quantity, "estimate": r.number.estimate, "low": r.number.low, "high": r.number.high}
         for r in rows if r.arm.label in shown
     ]  # fmt: skip
-    base = alt.Chart().encode(y=alt.Y("arm:N", sort=shown, title=None), color=colour(domain=shown).legend(None))
+    base = alt.Chart().encode(
+        y=alt.Y("arm:N", sort=shown, title=None, axis=names_axis(34)), color=colour(domain=shown).legend(None)
+    )
     hover = ["arm:N", "what:N", *(alt.Tooltip(f"{n}:Q", format=".2f") for n in ("estimate", "low", "high"))]
     bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q", tooltip=hover)
     dots = base.mark_point(filled=True, size=60).encode(x="estimate:Q", tooltip=hover)
@@ -172,8 +186,8 @@ def judges(summary: Summary) -> Figure:
     return Figure(
         "judges",
         "Judge against tests",
-        spec(chart, values),
-        together([r.estimand for r in rows]),
+        spec(chart, values, across=3, beside=230),
+        together([r.estimand for r in rows], "judge against tests"),
         words,
         table(heads, body),
         some(summary, shown),

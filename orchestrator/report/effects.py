@@ -6,7 +6,18 @@ import altair as alt
 
 from orchestrator.analysis.floors import ORACLE
 from orchestrator.analysis.tables import EffectRow, Summary
-from orchestrator.report.figures import ROWS, Figure, empty, percent, share_axis, span, spec, table, together
+from orchestrator.report.figures import (
+    ROWS,
+    Figure,
+    empty,
+    names_axis,
+    percent,
+    share_axis,
+    span,
+    spec,
+    table,
+    together,
+)
 
 _CALM, _LOUD = "#7f8a97", "#e4572e"
 _HEADS = ("about", "what", "estimate", "interval", "level", "p", "p adjusted", "verdict", "method or reason")
@@ -32,7 +43,7 @@ def ranks(summary: Summary, at_most: int = 60) -> Figure:
         alt.Chart(ROWS)
         .mark_bar(height=10, cornerRadius=5, color="#2f7ed8")
         .encode(
-            y=alt.Y("arm:N", sort=order, title=None, axis=alt.Axis(labelLimit=220)),
+            y=alt.Y("arm:N", sort=order, title=None, axis=names_axis()),
             x=alt.X("low:Q", axis=axis, scale=alt.Scale(domain=[0.5, len(summary.ranks) + 0.5], nice=False)),
             x2="high:Q",
             tooltip=hover,
@@ -105,31 +116,16 @@ def _forest(
         loudest = sorted(known, key=lambda r: (not _loud(r), -abs(r.number.estimate or 0.0)))[:at_most]
         note += f"\n{at_most} of {len(known)} are drawn, those with a verdict first."
         known = loudest
-    values = [
-        {
-            "row": f"{r.subject}: {r.quantity}", "estimate": r.number.estimate, "low": r.number.low,
-            "high": r.number.high, "p": r.p_adjusted if r.p_adjusted is not None else r.p_value,
+    values: list[dict[str, object]] = []
+    for r in known:
+        if r.subject not in {value["subject"] for value in values}:
+            values.append({"place": len(values), "subject": r.subject, "heading": r.subject})
+        values.append({
+            "place": len(values), "subject": r.subject, "row": r.quantity, "estimate": r.number.estimate,
+            "low": r.number.low, "high": r.number.high, "p": r.p_adjusted if r.p_adjusted is not None else r.p_value,
             "verdict": r.verdict or "no test", "kind": "with a verdict" if _loud(r) else "without",
-        }
-        for r in known
-    ]  # fmt: skip
-    order = [str(value["row"]) for value in values]
-    colour = alt.Color(
-        "kind:N",
-        scale=alt.Scale(domain=["with a verdict", "without"], range=[_LOUD, _CALM]),
-        legend=alt.Legend(title=None, orient="top"),
-    )
-    hover: list[str | alt.Tooltip] = ["row:N", "verdict:N", alt.Tooltip("p:Q", format=".3g")]
-    hover += [alt.Tooltip(f"{name}:Q", format=".1%") for name in ("estimate", "low", "high")]
-    y = alt.Y("row:N", sort=order, axis=None)
-    base = alt.Chart(ROWS).encode(y=y, color=colour, tooltip=hover)
-    # Names stand above their lines, because beside them a phone would cut them to the same few letters.
-    names = base.mark_text(align="left", baseline="bottom", dx=2, dy=-3, fontSize=11)
-    names = names.encode(x=alt.value(0), text="row:N")
-    bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", axis=share_axis(axis)), x2="high:Q")
-    dots = base.mark_point(filled=True, size=60).encode(x="estimate:Q")
-    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888")
-    chart = (zero.encode(x="zero:Q") + bars + dots + names).properties(width="container", height=30 * len(values) + 10)
+        })  # fmt: skip
+    chart = _panels(axis).properties(width="container", height=32 * len(values) + 10)
     body = [
         (r.subject, r.quantity, percent(r.number.estimate), span(r.number.low, r.number.high), r.number.level,
          r.p_value, r.p_adjusted, r.verdict, r.number.reason or r.number.interval_reason or r.number.method)
@@ -139,6 +135,28 @@ def _forest(
     sentence = together([r.estimand for r in drawn])
     picture = spec(chart, values) if values else None
     return Figure(key, title, picture, sentence, words, table(_HEADS, body), note.strip())
+
+
+def _panels(axis: str) -> alt.LayerChart:
+    """Lines with their names above them, under headings. Beside lines a phone would cut names to the same few letters;
+    each row is high enough for a name and its line, and no grid crosses them."""
+    colour = alt.Color(
+        "kind:N",
+        scale=alt.Scale(domain=["with a verdict", "without"], range=[_LOUD, _CALM]),
+        legend=alt.Legend(title=None, orient="top"),
+    )
+    hover: list[str | alt.Tooltip] = ["subject:N", "row:N", "verdict:N", alt.Tooltip("p:Q", format=".3g")]
+    hover += [alt.Tooltip(f"{name}:Q", format=".1%") for name in ("estimate", "low", "high")]
+    base = alt.Chart(ROWS).encode(y=alt.Y("place:O", axis=None))
+    words = base.mark_text(align="left", baseline="bottom", dx=2, dy=-8, fontSize=11, limit=760)
+    names = words.encode(x=alt.value(0), text="row:N").transform_filter("isValid(datum.row)")
+    headings = base.mark_text(align="left", baseline="bottom", dx=2, dy=6, fontSize=12, fontWeight="bold", limit=760)
+    headings = headings.encode(x=alt.value(0), text="heading:N").transform_filter("isValid(datum.heading)")
+    lines = base.transform_filter("isValid(datum.row)").encode(color=colour, tooltip=hover)
+    bars = lines.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", axis=share_axis(axis, grid=False)), x2="high:Q")
+    dots = lines.mark_point(filled=True, size=60, opacity=1).encode(x="estimate:Q")
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888")
+    return alt.layer(zero.encode(x="zero:Q"), bars, dots, names, headings)
 
 
 def _loud(row: EffectRow) -> bool:

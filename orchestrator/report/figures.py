@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import altair as alt
 
@@ -58,11 +59,18 @@ def together(estimands: Sequence[Estimand], statistic: str | None = None) -> str
 ROWS = alt.NamedData(name="rows")
 
 
-def spec(chart: alt.TopLevelMixin, rows: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
-    """A chart over ROWS as plain JSON values with its rows in it; sizes and colours are left to the page."""
+def spec(
+    chart: alt.TopLevelMixin, rows: Sequence[Mapping[str, object]], *, across: int = 0, beside: int = 0
+) -> Mapping[str, object]:
+    """A chart over ROWS as plain JSON values with its rows in it; sizes and colours are left to the page.
+
+    across: panels side by side in a chart of panels, which the page fits to its own width, less `beside` pixels of names.
+    """
     found: dict[str, object] = chart.to_dict(validate=False)
     found.pop("config", None)
     kept = found.get("datasets")
+    if across:
+        found["usermeta"] = {"across": across, "beside": beside}
     found["datasets"] = {**(kept if isinstance(kept, dict) else {}), "rows": [dict(row) for row in rows]}
     return found
 
@@ -101,11 +109,37 @@ def empty(key: str, title: str, why: str) -> Figure:
     return Figure(key, title, None, "", why, Table((), ()), why)
 
 
-def share_axis(title: str) -> alt.Axis:
-    return alt.Axis(format="%", title=title)
+def share_axis(title: str, *, grid: bool = True) -> alt.Axis:
+    return alt.Axis(format="%", title=title, grid=grid)
+
+
+def middle(at_most: int) -> str:
+    """A Vega expression for a label that is shortened in its middle, where the names of arms differ least."""
+    head, tail = at_most - at_most // 2, at_most // 2 - 1
+    return (
+        f"length(datum.label) > {at_most} ? slice(datum.label, 0, {head}) + '…' + "
+        f"slice(datum.label, length(datum.label) - {tail}) : datum.label"
+    )
+
+
+def names_axis(at_most: int = 48, **more: Any) -> alt.Axis:
+    """An axis of names, which are arms or tasks."""
+    return alt.Axis(labelExpr=middle(at_most), labelLimit=7 * at_most, **more)
+
+
+def panel_header(at_most: int = 90) -> alt.Header:
+    """The name of a panel above its left end."""
+    return alt.Header(
+        labelAngle=0, labelAlign="left", labelAnchor="start", labelOrient="top", labelFontSize=12, labelFontWeight="bold",
+        labelExpr=middle(at_most), labelLimit=7 * at_most,
+    )  # fmt: skip
 
 
 def colour(field: str = "arm", domain: Sequence[str] | None = None) -> alt.Color:
     """Arms in one palette, the same arm in the same colour in every figure."""
     scale = alt.Scale(domain=list(domain), range=list(PALETTE)) if domain else alt.Scale(range=list(PALETTE))
-    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(title=None, orient="top", columns=2, labelLimit=260))
+    return alt.Color(
+        f"{field}:N",
+        scale=scale,
+        legend=alt.Legend(title=None, orient="top", columns=2, labelExpr=middle(60), labelLimit=420),
+    )

@@ -9,7 +9,7 @@
     var ink = isDark ? "#e6eaf0" : "#1c2430", line = isDark ? "#333c48" : "#d9dee5";
     var base = {
       background: "transparent", font: "system-ui, sans-serif", view: { stroke: "transparent" },
-      axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 11, titleFontWeight: "normal" },
+      axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 11, labelFlush: false, labelOverlap: "greedy", labelSeparation: 4, titleFontWeight: "normal" },
       legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontWeight: "normal", symbolStrokeWidth: 2, symbolOpacity: 1 },
       header: { labelColor: ink, titleColor: ink }, title: { color: ink }, text: { color: ink }
     };
@@ -22,20 +22,27 @@
 
   function fit(spec, width) {
     var out = JSON.parse(JSON.stringify(spec));
-    if (narrow.matches) {
-      if (out.columns) { out.columns = 1; }
-      if (out.facet && out.facet.column) { out.facet = out.facet.column; out.columns = 1; }
-      if (out.spec && typeof out.spec.width === "number") { out.spec.width = Math.max(140, Math.min(out.spec.width, width - 190)); if (out.spec.height === 280) { out.spec.width = Math.max(180, width - 80); } }
-      if (typeof out.width === "number") { out.width = Math.max(180, Math.min(out.width, width - 110)); }
-      limitLabels(out);
+    var panels = out.usermeta && out.usermeta.across ? out.usermeta : null;
+    if (narrow.matches) { shorten(out, width - 60); }
+    if (panels) {
+      var across = narrow.matches ? 1 : panels.across;
+      if (out.columns) { out.columns = across; }
+      var names = narrow.matches ? Math.min(panels.beside + 20, 160) : panels.beside + 40;
+      (out.spec || out).width = Math.max(140, (width - names) / across - 20 * (across - 1) / across);
     }
     return out;
   }
 
-  function limitLabels(node) {
+  // On a phone names keep 20 letters, panels' names 44, and legends two columns.
+  function shorten(node, width) {
     if (!node || typeof node !== "object") { return; }
-    if (typeof node.labelLimit === "number") { node.labelLimit = Math.min(node.labelLimit, 120); }
-    Object.keys(node).forEach(function (key) { if (key !== "values" && key !== "datasets") { limitLabels(node[key]); } });
+    if (typeof node.labelExpr === "string") {
+      var most = node.labelOrient ? 44 : 20;
+      node.labelExpr = "length(datum.label) > " + most + " ? slice(datum.label, 0, " + most / 2 + ") + '…' + slice(datum.label, length(datum.label) - " + (most / 2 - 1) + ") : datum.label";
+    }
+    if (node.type === "text" && node.limit) { node.limit = Math.min(node.limit, width); }
+    if (typeof node.columns === "number" && node.columns > 2) { node.columns = 2; }
+    Object.keys(node).forEach(function (key) { if (key !== "values" && key !== "datasets") { shorten(node[key], width); } });
   }
 
   function draw(printing) {
