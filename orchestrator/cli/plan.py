@@ -55,6 +55,7 @@ def command(
                 )
                 for c in seen.comparisons
             ],
+            named=True,
         )
         typer.echo("smallest: difference in points of pass@1 seen with power 80%; power: for the difference `at`,")
         typer.echo("of the z test and, simulated, of the sign-flip test that `passhat compare` uses.")

@@ -38,7 +38,7 @@ def print_arms(summary: "Summary") -> None:
         rows.append((row.arm.label, about.statistic, estimate, limits, str(about.tasks), n))
         if about.statistic == "pass@1":
             sentences[row.arm.label] = (about.sentence(), number.method)
-    print_table(("arm", "statistic", "estimate", "95% interval", "tasks", "n"), rows)
+    print_table(("arm", "statistic", "estimate", "95% interval", "tasks", "n"), rows, named=True)
     for sentence, method in list(sentences.values())[:1]:
         typer.echo(f"{sentence} Interval: {method}.")
 
@@ -73,7 +73,9 @@ def print_comparison(rows: Sequence["ComparisonRow"]) -> None:
                 else f"{100 * number.low:+.1f} {100 * number.high:+.1f}"
             )
         p = "-" if row.p_value is None else f"{row.p_value:.3g}"
-        body.append((row.statistic, size, limits, p, f"{row.helped}/{row.hurt}/{row.tied}", row.equivalence))
+        body.append(
+            (row.statistic, size, limits, p, f"{row.helped}/{row.hurt}/{row.tied}", row.equivalence.split(" within")[0])
+        )
     print_table(("statistic", "difference", "95% interval", "p", "up/down/tied", "verdict"), body)
     if rows:
         typer.echo(rows[0].sentence)

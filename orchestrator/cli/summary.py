@@ -42,6 +42,7 @@ def command(
             )
             for row in rows
         ],
+        named=True,
     )
     typer.echo(
         "trials: with a verdict (scoring rule default). infra: failed attempts of the machinery. s: median seconds."

@@ -10,7 +10,7 @@ from orchestrator.report.figures import (
     Figure,
     colour,
     empty,
-    names_axis,
+    pair_axis,
     percent,
     share_axis,
     span,
@@ -28,13 +28,13 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
     rows.sort(key=lambda r: -abs(r.number.estimate or 0))
     values = [
         {
-            "pair": f"{r.second} − {r.first}", "estimate": r.number.estimate, "low": r.number.low, "high": r.number.high,
+            "pair": f"{r.second}\n− {r.first}", "estimate": r.number.estimate, "low": r.number.low, "high": r.number.high,
             "p": r.p_adjusted, "verdict": r.equivalence, "marks": r.marks or "none",
         }
         for r in rows[:at_most]
     ]  # fmt: skip
     order = [str(v["pair"]) for v in values]
-    base = alt.Chart(ROWS).encode(y=alt.Y("pair:N", sort=order, title=None, axis=names_axis(64)))
+    base = alt.Chart(ROWS).encode(y=alt.Y("pair:N", sort=order, title=None, axis=pair_axis()))
     verdict = alt.Color(
         "verdict:N",
         scale=alt.Scale(range=["#2f7ed8", "#e4572e", "#1b9e77", "#7f7f7f"]),
@@ -54,7 +54,7 @@ def differences(summary: Summary, at_most: int = 40) -> Figure:
     zero = (
         alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="#888888").encode(x="zero:Q")
     )
-    chart = (zero + bars + dots).properties(width="container", height=20 * len(values) + 10)
+    chart = (zero + bars + dots).properties(width="container", height=34 * len(values) + 10)
     body = [
         (r.second, r.first, r.statistic, percent(r.number.estimate), span(r.number.low, r.number.high), r.p_value, r.p_adjusted,
          r.p_all_pairs, r.flips, r.p_equivalent, r.p_not_inferior, f"{r.helped}/{r.hurt}/{r.tied}", r.equivalence, r.marks or r.number.reason or "") for r in summary.comparisons
@@ -140,7 +140,7 @@ def costs(summary: Summary) -> Figure:
     place = alt.Shape(
         "frontier:N",
         scale=alt.Scale(domain=["on the frontier", "dominated"], range=["diamond", "circle"]),
-        legend=alt.Legend(title=None, orient="top"),
+        legend=alt.Legend(title=None, orient="bottom", symbolFillColor="#8a8a8a", symbolStrokeColor="#8a8a8a"),
     )
     bars = base.mark_rule().encode(
         y=alt.Y("low:Q", axis=share_axis("pass@1"), scale=alt.Scale(zero=False)), y2="high:Q", color=mark

@@ -66,7 +66,7 @@ def resources(summary: Summary) -> Figure:
     return Figure(
         "resources",
         "Resource settings",
-        spec(chart, values, across=4, beside=230),
+        spec(chart, values, across=4, beside=245),
         together([r.estimand for r in rows]),
         words,
         table(heads, body),
@@ -186,7 +186,7 @@ def judges(summary: Summary) -> Figure:
     return Figure(
         "judges",
         "Judge against tests",
-        spec(chart, values, across=3, beside=230),
+        spec(chart, values, across=3, beside=255),
         together([r.estimand for r in rows], "judge against tests"),
         words,
         table(heads, body),

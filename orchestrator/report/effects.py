@@ -137,7 +137,7 @@ def _forest(
     return Figure(key, title, picture, sentence, words, table(_HEADS, body), note.strip())
 
 
-def _panels(axis: str) -> alt.LayerChart:
+def _panels(axis: str) -> alt.LayerChart | alt.FacetChart:
     """Lines with their names above them, under headings. Beside lines a phone would cut names to the same few letters;
     each row is high enough for a name and its line, and no grid crosses them."""
     colour = alt.Color(

@@ -113,18 +113,23 @@ def share_axis(title: str, *, grid: bool = True) -> alt.Axis:
     return alt.Axis(format="%", title=title, grid=grid)
 
 
-def middle(at_most: int) -> str:
+def middle(at_most: int, what: str = "datum.label") -> str:
     """A Vega expression for a label that is shortened in its middle, where the names of arms differ least."""
     head, tail = at_most - at_most // 2, at_most // 2 - 1
     return (
-        f"length(datum.label) > {at_most} ? slice(datum.label, 0, {head}) + '…' + "
-        f"slice(datum.label, length(datum.label) - {tail}) : datum.label"
+        f"length({what}) > {at_most} ? slice({what}, 0, {head}) + '…' + slice({what}, length({what}) - {tail}) : {what}"
     )
 
 
 def names_axis(at_most: int = 48, **more: Any) -> alt.Axis:
     """An axis of names, which are arms or tasks."""
     return alt.Axis(labelExpr=middle(at_most), labelLimit=7 * at_most, **more)
+
+
+def pair_axis(at_most: int = 48) -> alt.Axis:
+    """An axis of pairs of names, each name on a line of its own."""
+    lines = ", ".join(middle(at_most, f"split(datum.label, '\\n')[{line}]") for line in (0, 1))
+    return alt.Axis(labelExpr=f"[{lines}]", labelLimit=7 * at_most, labelLineHeight=12, labelBaseline="line-bottom")
 
 
 def panel_header(at_most: int = 90) -> alt.Header:

@@ -9,7 +9,8 @@
     var ink = isDark ? "#e6eaf0" : "#1c2430", line = isDark ? "#333c48" : "#d9dee5";
     var base = {
       background: "transparent", font: "system-ui, sans-serif", view: { stroke: "transparent" },
-      axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 11, labelFlush: false, labelOverlap: "greedy", labelSeparation: 4, titleFontWeight: "normal" },
+      axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 11, titleFontWeight: "normal" },
+      axisQuantitative: { labelFlush: false, labelOverlap: "greedy", labelSeparation: 4 },
       legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontWeight: "normal", symbolStrokeWidth: 2, symbolOpacity: 1 },
       header: { labelColor: ink, titleColor: ink }, title: { color: ink }, text: { color: ink }
     };
@@ -23,7 +24,10 @@
   function fit(spec, width) {
     var out = JSON.parse(JSON.stringify(spec));
     var panels = out.usermeta && out.usermeta.across ? out.usermeta : null;
-    if (narrow.matches) { shorten(out, width - 60); }
+    if (narrow.matches) {
+      shorten(out, width - 60);
+      out.datasets.rows.forEach(function (row) { row.heading = cut(row.heading, 42); row.row = cut(row.row, 52); });
+    }
     if (panels) {
       var across = narrow.matches ? 1 : panels.across;
       if (out.columns) { out.columns = across; }
@@ -33,15 +37,23 @@
     return out;
   }
 
-  // On a phone names keep 20 letters, panels' names 44, and legends two columns.
+  function middle(what, most) {
+    return "length(" + what + ") > " + most + " ? slice(" + what + ", 0, " + most / 2 + ") + '…' + slice(" + what + ", length(" + what + ") - " + (most / 2 - 1) + ") : " + what;
+  }
+
+  function cut(text, most) {
+    return text && text.length > most ? text.slice(0, most / 2) + "…" + text.slice(1 - most / 2) : text;
+  }
+
+  // On a phone names keep 20 letters, panels' names 34, and legends one column.
   function shorten(node, width) {
     if (!node || typeof node !== "object") { return; }
     if (typeof node.labelExpr === "string") {
-      var most = node.labelOrient ? 44 : 20;
-      node.labelExpr = "length(datum.label) > " + most + " ? slice(datum.label, 0, " + most / 2 + ") + '…' + slice(datum.label, length(datum.label) - " + (most / 2 - 1) + ") : datum.label";
+      var most = node.labelOrient ? 34 : 20, lines = ["split(datum.label, '\\n')[0]", "split(datum.label, '\\n')[1]"];
+      node.labelExpr = node.labelExpr[0] === "[" ? "[" + lines.map(function (line) { return middle(line, most); }).join(", ") + "]" : middle("datum.label", most);
     }
     if (node.type === "text" && node.limit) { node.limit = Math.min(node.limit, width); }
-    if (typeof node.columns === "number" && node.columns > 2) { node.columns = 2; }
+    if (typeof node.columns === "number" && node.orient) { node.columns = 1; }
     Object.keys(node).forEach(function (key) { if (key !== "values" && key !== "datasets") { shorten(node[key], width); } });
   }
 

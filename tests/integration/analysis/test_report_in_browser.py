@@ -98,3 +98,30 @@ def test_charts_have_words_and_tables_and_print_opens_them(browser: Browser, rep
     assert opened.eval_on_selector_all("details.table", "all => all.every(one => one.open)")
     assert len(opened.pdf()) > 20_000
     opened.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("chart", ["effects", "drift", "fairness"])
+def test_names_do_not_lie_on_lines(browser: Browser, report: Path, width: int, chart: str) -> None:
+    opened, _ = open_page(browser, report, width, "light")
+    boxes = """(marks) => marks.map(mark => mark.getBoundingClientRect()).filter(box => box.width > 0)
+        .map(box => [box.left, box.top, box.right, box.bottom])"""
+    names = opened.eval_on_selector_all(f"[data-chart={chart}] .mark-text text", boxes)
+    lines = opened.eval_on_selector_all(f"[data-chart={chart}] .mark-rule line", boxes)
+    across = [line for line in lines if line[2] - line[0] > line[3] - line[1]]
+    assert len(names) > len(across) > 0
+    for name in names:
+        assert name[2] <= width
+        assert [line for line in across if line[1] < name[3] - 2 and line[3] > name[1] + 2] == []
+    opened.context.close()
+
+
+def test_printed_charts_are_as_wide_as_the_paper(browser: Browser, report: Path) -> None:
+    opened, _ = open_page(browser, report, 1280, "light")
+    opened.emulate_media(media="print")
+    opened.set_viewport_size({"width": 700, "height": 1000})
+    wide = opened.eval_on_selector_all(
+        "svg.marks", "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
+    )
+    assert wide <= 700
+    opened.context.close()
