@@ -18,7 +18,7 @@ from pyarrow.fs import copy_files
 from orchestrator.storage.root import Root
 from sandboxes.labels import SWEEP
 from tests.builders import make_task
-from tests.cluster.nodes import TestCluster
+from tests.cluster.nodes import NODES, TestCluster
 from tests.cluster.three_nodes import SPANS, TASK, assert_no_core_was_used_twice, rows
 from tests.s3_server import CREDENTIALS, new_bucket, s3_server
 
@@ -41,6 +41,12 @@ progress = seen and seen.progress
 print("\\nSEEN " + json.dumps(seen and {"sweep": sweep_id, "process": seen.process, "state": seen.state, "code": seen.code,
     "running": progress.running if progress else 0, "done": progress.done if progress else 0,
     "messages": [text for _, text in seen.messages]}))
+"""
+ALIVE = """
+from orchestrator.execution.ray_connection import connect
+from orchestrator.execution.ray_nodes import nodes
+connect("auto")
+print(len(nodes()))
 """
 LONG_S = 400.0
 
@@ -126,6 +132,31 @@ def submit(cluster: TestCluster, place: Place) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def assert_each_trial_once(found: list[tuple[object, ...]]) -> None:
+    """`found`: repeat, attempt, status and more of all rows."""
+    attempts: dict[object, list[tuple[object, object]]] = {}
+    for repeat, attempt, status, *_ in sorted(found, key=lambda row: (row[0], row[1])):
+        attempts.setdefault(repeat, []).append((attempt, status))
+    assert sorted(attempts) == list(range(15))  # type: ignore[type-var]
+    for made in attempts.values():
+        assert [attempt for attempt, _ in made] == list(range(len(made)))
+        assert [status for _, status in made].count("PASSED") == 1
+        assert {status for _, status in made[:-1]} <= {"LOST"}
+
+
+def finished(cluster: TestCluster, place: Place, sweep_id: str) -> list[tuple[object, ...]]:
+    """The rows of a sweep that was watched to its end; each trial is there once, and nothing is left."""
+    attached = cluster.run("head", ["passhat", "attach", "losses"], timeout_s=LONG_S)
+    assert attached.returncode == 0, attached.stdout + attached.stderr
+    folder = place.fetched()
+    found = rows(folder, "repeat, attempt, status, node, started_at")
+    print(Counter((row[2], row[3]) for row in found))
+    assert_each_trial_once(found)
+    assert_no_core_was_used_twice(rows(folder, SPANS))
+    assert containers(sweep_id) == []
+    return found
+
+
 def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster: TestCluster, place: Place) -> None:
     submit(cluster, place)
     first = seen(cluster, lambda s: s["running"] == 3)
@@ -141,21 +172,43 @@ def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster:
         time.sleep(45)
     finally:
         cluster.plug_in("worker-2")
-    attached = cluster.run("head", ["passhat", "attach", "losses"], timeout_s=LONG_S)
-    assert attached.returncode == 0, attached.stdout + attached.stderr
-
-    folder = place.fetched()
-    found = rows(folder, "repeat, attempt, status, node, started_at")
-    print(Counter((row[2], row[3]) for row in found))
-    attempts: dict[object, list[tuple[object, object]]] = {}
-    for repeat, attempt, status, *_ in sorted(found, key=lambda row: (row[0], row[1])):
-        attempts.setdefault(repeat, []).append((attempt, status))
-    assert sorted(attempts) == list(range(15))  # type: ignore[type-var]
-    for made in attempts.values():
-        assert [attempt for attempt, _ in made] == list(range(len(made)))
-        assert [status for _, status in made].count("PASSED") == 1
-        assert {status for _, status in made[:-1]} <= {"LOST"}
+    found = finished(cluster, place, str(first["sweep"]))
     assert any(status == "LOST" for _, _, status, *_ in found)
     assert any(node == "worker-1" and started > revived for _, _, _, node, started in found)  # type: ignore[operator]
-    assert_no_core_was_used_twice(rows(folder, SPANS))
-    assert containers(str(first["sweep"])) == []
+
+
+def test_a_lost_head_costs_the_attempts_under_way_and_nothing_else(cluster: TestCluster, place: Place) -> None:
+    submit(cluster, place)
+    first = seen(cluster, lambda s: s["done"] >= 2 and s["running"])  # type: ignore[operator]
+    cluster.kill("head")
+    time.sleep(5)
+    cluster.revive("head")
+    wait_for_nodes(cluster)
+    # Ray forgot everything with its head; the same command goes on from what is in the results.
+    submit_again = cluster.run("head", ["passhat", "submit", "/tmp/losses/sweep.toml"])
+    assert submit_again.returncode == 0, submit_again.stdout + submit_again.stderr
+    assert str(first["sweep"]) in submit_again.stdout
+    found = finished(cluster, place, str(first["sweep"]))
+    assert 1 <= sum(status == "LOST" for _, _, status, *_ in found) <= 3
+
+
+def test_nodes_that_are_restarted_one_after_the_other_lose_no_trial(cluster: TestCluster, place: Place) -> None:
+    submit(cluster, place)
+    first = seen(cluster, lambda s: s["running"] == 3)
+    for node in ("worker-1", "worker-2"):
+        cluster.restart(node)
+        wait_for_nodes(cluster)
+        seen(cluster, lambda s: s["state"] != "running" or s["running"] == 3)
+    found = finished(cluster, place, str(first["sweep"]))
+    assert any(status == "LOST" for _, _, status, *_ in found)
+
+
+def wait_for_nodes(cluster: TestCluster) -> None:
+    """Until Ray answers on all three, and has not the dead in its list."""
+    until = time.monotonic() + LONG_S
+    while time.monotonic() < until:
+        looked = cluster.run("head", ["timeout", "60", "python", "-c", ALIVE])
+        if looked.returncode == 0 and looked.stdout.split()[-1:] == [str(len(NODES))]:
+            return
+        time.sleep(2)
+    raise AssertionError(f"the nodes did not come back: {looked.stdout[-500:]} {looked.stderr[-500:]}")

@@ -99,6 +99,11 @@ class TestCluster:
         with self._engine() as client:
             client.containers.get(self.container(node)).start()
 
+    def restart(self, node: str) -> None:
+        """As for an update: Ray is told to end, then it starts again."""
+        with self._engine() as client:
+            client.containers.get(self.container(node)).restart(timeout=10)
+
     def cut_off(self, node: str) -> None:
         """Pull the cable: the node lives and hears nobody but itself, and no connection is closed. Needs root."""
         for chain, interface in (("INPUT", "-i"), ("OUTPUT", "-o")):
