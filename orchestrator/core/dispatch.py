@@ -114,6 +114,11 @@ class Dispatcher:
         known.job = None
         return self._feed(worker, known)
 
+    def dismiss(self, worker: int) -> list[Action]:
+        """A worker without an attempt that must not be given one any more; another is asked for elsewhere."""
+        self._workers.pop(worker, None)
+        return [Retire(worker)]
+
     def died(self, worker: int) -> Job | None:
         """A worker is gone; returns the attempt that went with it."""
         known = self._workers.pop(worker, None)

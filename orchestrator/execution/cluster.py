@@ -27,13 +27,19 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
+    """`leaving`: its node is being drained and takes nothing new, so the worker is to be retired."""
+
     worker: int
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
+    """`leaving`: as in WorkerReady."""
+
     worker: int
     outcome: Outcome
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class Cluster(Protocol):
     """Not safe for several threads."""
 
     def capacity(self) -> Capacity:
-        """What there is now; nodes may come and go."""
+        """What there is now for new trials; nodes may come and go, and one that is being drained takes none."""
         ...
 
     def spawn(self, worker: int, shape: Shape) -> None:

@@ -163,13 +163,13 @@ class Driver:
 
     def _hear(self, event: Event) -> None:
         match event:
-            case WorkerReady(worker):
+            case WorkerReady(worker, leaving):
                 self._spawn_failures = 0
-                self._act(self._dispatcher.ready(worker))
-            case AttemptEnded(worker, outcome):
+                self._act(self._dispatcher.dismiss(worker) if leaving else self._dispatcher.ready(worker))
+            case AttemptEnded(worker, outcome, leaving):
                 job, _ = self._running.pop(worker)
                 self._record(job, outcome)
-                self._act(self._dispatcher.ended(worker))
+                self._act(self._dispatcher.dismiss(worker) if leaving else self._dispatcher.ended(worker))
             case WorkerDied(worker, message):
                 self._lost(worker, message)
 

@@ -41,9 +41,6 @@ class KeepingWorker:
         self._begun: Mapping[str, object] | None = None
         self._finished: dict[str, tuple[Mapping[str, object], Outcome]] = {}
 
-    def ping(self) -> tuple[str, int]:
-        return self._worker.ping()
-
     def run(self, assignment: Assignment, durable: Iterable[str] = ()) -> Outcome:
         """One attempt; `durable`: attempts whose outcomes need not be kept any more."""
         begun = begun_fields(assignment)

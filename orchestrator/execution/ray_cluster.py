@@ -5,6 +5,8 @@ not ended while it keeps something: neither when it is retired nor when it was f
 """
 
 import contextlib
+import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +19,9 @@ from orchestrator.execution.assignment import Assignment, SweepFacts
 from orchestrator.execution.cluster import Adopted, AttemptEnded, Capacity, Event, WorkerDied, WorkerReady
 from orchestrator.execution.keeping import Held
 from orchestrator.execution.ray_workers import OpenWorker, Outliving, ask_held, make_worker, named_actors
+
+LOOK_S = 2.0
+"""How old what is known of draining nodes may be."""
 
 
 class RayCluster:
@@ -39,9 +44,18 @@ class RayCluster:
         self._kept: dict[int, set[str]] = {}
         self._keeper: dict[str, int] = {}
         self._to_tell: dict[int, list[str]] = {}
+        self._node_of: dict[int, str] = {}
+        self._draining: frozenset[str] = frozenset()
+        self._looked_s = -math.inf
 
     def capacity(self) -> Capacity:
-        return ray_nodes.capacity()
+        return ray_nodes.capacity(self._leaving_nodes())
+
+    def _leaving_nodes(self) -> frozenset[str]:
+        now_s = time.monotonic()
+        if now_s - self._looked_s >= LOOK_S:
+            self._draining, self._looked_s = ray_nodes.draining(), now_s
+        return self._draining
 
     def spawn(self, worker: int, shape: Shape) -> None:
         actor = make_worker(shape, self._open, self._facts, self._outliving)
@@ -61,10 +75,11 @@ class RayCluster:
         if self._outliving is None:
             return []
         held = enumerate(ask_held(self._outliving.prefix), 1)
-        return [self._adopt(worker, actor, what) for worker, (actor, what) in held]
+        return [self._adopt(worker, actor, node, what) for worker, (actor, node, what) in held]
 
-    def _adopt(self, worker: int, actor: Any, held: Held) -> Adopted:
+    def _adopt(self, worker: int, actor: Any, node: str, held: Held) -> Adopted:
         """New workers are asked for as needed, so one with nothing under way only hands over."""
+        self._node_of[worker] = node
         for attempt in held.finished:
             self._keeps(worker, attempt)
         if held.begun is not None:
@@ -111,6 +126,7 @@ class RayCluster:
         for attempt in self._kept.pop(worker, ()):
             self._keeper.pop(attempt, None)
         self._to_tell.pop(worker, None)
+        self._node_of.pop(worker, None)
 
     def poll(self, timeout_s: float) -> list[Event]:
         if not self._waiting:
@@ -133,7 +149,10 @@ class RayCluster:
                     ray.kill(actor)
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             return [WorkerDied(worker, " ".join(lines[-3:])[:1000])]
-        return [WorkerReady(worker) if call == "ping" else AttemptEnded(worker, value)]
+        if call == "ping":
+            self._node_of[worker] = value[0]
+        leaving = self._node_of.get(worker) in self._leaving_nodes()
+        return [WorkerReady(worker, leaving) if call == "ping" else AttemptEnded(worker, value, leaving)]
 
     def reap(self) -> int:
         """On every node with an engine."""
@@ -153,7 +172,7 @@ class RayCluster:
                 ray.kill(actor)
 
     def _drop(self) -> None:
-        for of_worker in (self._actors, self._leaving, self._kept, self._to_tell):
+        for of_worker in (self._actors, self._leaving, self._kept, self._to_tell, self._node_of):
             of_worker.clear()
         self._waiting.clear()
         self._keeper.clear()

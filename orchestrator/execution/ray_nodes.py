@@ -1,6 +1,7 @@
 """The nodes of a Ray cluster that have an engine: how much they have, and work that each has to do once."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import ray
@@ -40,9 +41,28 @@ def at_node(node_id: str) -> NodeAffinitySchedulingStrategy:
     return NodeAffinitySchedulingStrategy(node_id, soft=False)
 
 
-def capacity() -> Capacity:
-    """All nodes with an engine together, and the largest of them."""
-    resources = [node["Resources"] for node in engine_nodes()]
+def draining() -> frozenset[str]:
+    """Ids of nodes that are to go: by an autoscaler, a warning of the cloud, or `ray drain-node`.
+
+    Ray starts nothing new on them, and does not say so in `ray.nodes()`; this is where its own Serve asks.
+    """
+    try:
+        found = _gcs(ray.get_runtime_context().gcs_address).get_draining_nodes(timeout=ASK_S)
+    except (AttributeError, TypeError, RayError, RuntimeError):
+        return frozenset()
+    return frozenset(node if isinstance(node, str) else node.hex() for node in found)
+
+
+@functools.cache
+def _gcs(address: str) -> Any:
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]
+
+    return GcsClient(address=address)
+
+
+def capacity(leaving: Collection[str] = ()) -> Capacity:
+    """All nodes with an engine together, and the largest of them, but for those that are leaving."""
+    resources = [node["Resources"] for node in engine_nodes() if node["NodeID"] not in leaving]
     cpus = [float(n.get("CPU", 0.0)) for n in resources]
     memory = [float(n.get("memory", 0.0)) / MIB for n in resources]
     gpus = [float(n.get("GPU", 0.0)) for n in resources]

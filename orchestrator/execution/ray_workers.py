@@ -6,6 +6,7 @@ they outlive it, and the next one finds them by their names.
 """
 
 import contextlib
+import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -44,7 +45,8 @@ class WorkerActor:
         self._worker = open_worker(facts)
 
     def ping(self) -> tuple[str, int]:
-        return self._worker.ping()
+        """Its node's id and its process, once it is open."""
+        return where_it_is()
 
     def run(self, assignment: Assignment) -> Outcome:
         return self._worker.run(assignment)
@@ -60,18 +62,25 @@ class KeepingActor:
 
     @ray.method(concurrency_group="ask")
     def ping(self) -> tuple[str, int]:
-        return self._worker.ping()
+        """Its node's id and its process, once it is open."""
+        return where_it_is()
 
     def run(self, assignment: Assignment, durable: tuple[str, ...]) -> Outcome:
         return self._worker.run(assignment, durable)
 
     @ray.method(concurrency_group="ask")
-    def held(self) -> Held:
-        return self._worker.held()
+    def held(self) -> tuple[str, Held]:
+        """Its node's id, and what it holds."""
+        return where_it_is()[0], self._worker.held()
 
     @ray.method(concurrency_group="wait")
     def outcome(self, attempt: str) -> Outcome:
         return self._worker.outcome(attempt)
+
+
+def where_it_is() -> tuple[str, int]:
+    """This process's node, by its id, and its own number."""
+    return str(ray.get_runtime_context().get_node_id()), os.getpid()
 
 
 def actor_lives(name: str) -> bool:
@@ -122,14 +131,14 @@ def named_actors(prefix: str) -> list[Any]:
     return handles
 
 
-def ask_held(prefix: str) -> list[tuple[Any, Held]]:
-    """What the workers that outlived their controller hold. One that does not answer is ended."""
+def ask_held(prefix: str) -> list[tuple[Any, str, Held]]:
+    """Workers that outlived their controller, their nodes' ids, and what they hold. One that does not answer is ended."""
     asked = {handle.held.remote(): handle for handle in named_actors(prefix)}
     answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=ADOPT_S) if asked else ([], [])
     found = []
     for ref in answered:
         with contextlib.suppress(RayError):
-            found.append((asked[ref], ray.get(ref)))
+            found.append((asked[ref], *ray.get(ref)))
     for ref in silent:
         ray.kill(asked[ref])
     return found

@@ -87,9 +87,6 @@ class ShippedWorker:
     def __init__(self, worker: Serving, tasks: Mapping[str, Task], source: Path) -> None:
         self._worker, self._tasks, self._source = worker, tasks, source
 
-    def ping(self) -> tuple[str, int]:
-        return self._worker.ping()
-
     def run(self, assignment: Assignment) -> Outcome:
         """See Worker.run. Raises ShippingError where the copy is not the plan's."""
         here = self._tasks.get(assignment.task.name)

@@ -4,7 +4,6 @@ A worker opens its place once (provider, host snapshot, cores) and is used again
 shape. It writes nothing to the results: it hands back rows and evidence, and the driver makes them durable.
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Protocol
@@ -24,7 +23,6 @@ AgentFactory = Callable[[AgentSettings], Agent]
 class Serving(Protocol):
     """What serves attempts on a node: a Worker, or one that reads its tasks elsewhere."""
 
-    def ping(self) -> tuple[str, int]: ...
     def run(self, assignment: Assignment) -> Outcome: ...
 
 
@@ -65,10 +63,6 @@ class Worker:
         notices = tuple(f"{self._place.node}: {text}" for text in self._place.heard)
         self._place.heard.clear()
         return Outcome(row, attempt.recorder.compressed(), attempt.artifacts, tuple(dimensions), notices)
-
-    def ping(self) -> tuple[str, int]:
-        """(node, process id): answered once the place is open."""
-        return self._place.node, os.getpid()
 
     def close(self) -> None:
         """Give back what the place keeps between attempts; a process that ends without it leaves that to the reaper."""

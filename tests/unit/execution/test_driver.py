@@ -1,7 +1,7 @@
 """The driver: rows for every ending, retries, budgets, and what stop, abort and a broken task mean."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from orchestrator.core.plan import Arm, TrialSpec
 from orchestrator.core.retry import BROKEN_TASK, RetryPolicy
 from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, Outcome
+from orchestrator.execution.cluster import AttemptEnded, WorkerReady
 from orchestrator.execution.driver import Driver, Spending
 from orchestrator.models.usage import ModelUsage
 from orchestrator.storage.root import Root
@@ -70,6 +71,38 @@ def test_a_worker_that_dies_leaves_a_lost_row_and_the_trial_is_tried_again(tmp_p
     assert (lost[0]["failure_kind"], lost[0]["failure_message"]) == ("worker_died", "node n1 is gone")
     assert lost[0]["requested_cpus"] == 1.0
     assert ran.driver.progress.done == 3
+
+
+@dataclass
+class DrainingCluster(ScriptedCluster):
+    """The node of the first two workers is being drained, the second one's before it came up."""
+
+    given: list[int] = field(default_factory=list)
+    retired: list[int] = field(default_factory=list)
+
+    def spawn(self, worker: int, shape: Shape) -> None:
+        self.events.append(WorkerReady(worker, leaving=worker == 2))
+
+    def start(self, worker: int, assignment: Assignment) -> None:
+        self.given.append(worker)
+        super().start(worker, assignment)
+        ended = self.events.pop()
+        assert isinstance(ended, AttemptEnded)
+        self.events.append(replace(ended, leaving=worker == 1))
+
+    def retire(self, worker: int) -> None:
+        self.retired.append(worker)
+
+
+def test_workers_of_a_draining_node_end_what_they_run_and_get_nothing_more(tmp_path: Path) -> None:
+    cluster = DrainingCluster(passes)
+    ran = drive(tmp_path, cluster, make_jobs(6))
+    assert ran.column("status") == ["PASSED"] * 6
+    assert ran.column("attempt") == [0] * 6
+    assert Counter(cluster.given)[1] == 1
+    assert Counter(cluster.given)[2] == 0
+    assert {1, 2} <= set(cluster.retired)
+    assert not [event for event, _ in ran.heard if event == "worker_failed"]
 
 
 def test_retries_end_with_the_policy_and_the_last_failure_stands(tmp_path: Path) -> None:
