@@ -2,13 +2,16 @@
 
 What grows from the first hundred to the last: memory, file handles and threads of the driver, of its workers and
 of the engine, and the engine's objects. The faults are a container removed or killed, or a worker killed.
+
+Handles: a worker has its full number after some ten trials, so the fullest worker is read, from the third hundred on; the
+engine has some for each container that lives, so it is read while it has none of ours, before and after; the driver
+keeps the connection to a worker that was killed, which is Ray's doing and bounded by the faults.
 """
 
 import contextlib
 import os
 import random
 import signal
-import statistics
 import tempfile
 import time
 from collections import Counter
@@ -49,7 +52,9 @@ workdir = "/"
 TEST = '#!/bin/bash\n[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
 SOLUTION = "#!/bin/bash\necho hello > /tmp/answer.txt\n"
 # What may be added, or the factor, from the first hundred to the last; memory is in MB.
-BOUNDS = {"MB": 1.15, "handles": 8, "threads": 4}
+BOUNDS = {"MB": 1.15, "handles": 8, "threads": 4, "goroutines": 40}
+SETTLE_S = 15.0
+WARM = 3
 
 
 @dataclass(slots=True)
@@ -99,11 +104,20 @@ class Watch:
         found |= {"networks": len(client.networks()), "volumes": len(client.volumes()["Volumes"] or [])}
         found |= {"images": len(client.images(all=True))}
         workers = [reading for pid in workers_here() if (reading := process(pid))]
-        for key in BOUNDS:
-            found[f"worker {key}"] = statistics.median(w[key] for w in workers) if workers else 0.0
-        for name, pid in (("driver", os.getpid()), ("engine", engine_pid())):
-            found |= {f"{name} {key}": value for key, value in process(pid).items()}
+        for key in ("MB", "handles", "threads"):
+            found[f"worker {key}"] = max((w[key] for w in workers), default=0.0)
+        found |= {f"driver {key}": value for key, value in process(os.getpid()).items()}
+        found |= {f"engine {key}": value for key, value in process(engine_pid()).items() if key != "handles"}
         return found
+
+    def idle(self) -> dict[str, float]:
+        """The engine with nothing of ours in it: what it still holds."""
+        until = time.monotonic() + SETTLE_S
+        while self.containers() and time.monotonic() < until:
+            time.sleep(1)
+        time.sleep(SETTLE_S / 3)
+        routines = float(self.provider.engine.client.info()["NGoroutines"])
+        return {"engine handles": process(engine_pid()).get("handles", 0.0), "engine goroutines": routines}
 
 
 def process(pid: int) -> dict[str, float]:
@@ -173,10 +187,15 @@ retry = {{ max = 5, backoff_s = 0.1 }}
     def open_cluster() -> RayCluster:
         return RayCluster(partial(open_worker, options), facts(frozen), partial(reap_here, options))
 
+    idle = watch.idle()
     begun_s = time.monotonic()
     ended = run_sweep(frozen, root, open_cluster, RunOptions(concurrency=AT_ONCE), watch.hear)
     spent_s = time.monotonic() - begun_s
-    return _verdicts(watch, ended.progress.done, spent_s)
+    ray.shutdown()
+    return [
+        *_verdicts(watch, ended.progress.done, spent_s),
+        *_compared(idle, watch.idle(), "with no container of ours"),
+    ]
 
 
 def _verdicts(watch: Watch, done: int, spent_s: float) -> list[dict[str, object]]:
@@ -197,14 +216,28 @@ def _verdicts(watch: Watch, done: int, spent_s: float) -> list[dict[str, object]
         row("containers left", left, "0", left == 0),
         row("seconds for each trial", spent_s / TRIALS, "none", True, "s"),
     ]
-    first, last = watch.readings[0], watch.readings[-1]
-    for name in first:
-        before, after = first[name], last.get(name, 0.0)
-        kind = name.split()[-1]
+    for name in watch.readings[0]:
+        print(f"  {name}: " + ", ".join(f"{reading.get(name, 0.0):.4g}" for reading in watch.readings))
+    spared = {"driver handles": watch.injected["worker killed"]}
+    early, warm, last = watch.readings[0], watch.readings[WARM - 1], watch.readings[-1]
+    full = {name: warm[name] for name in ("worker handles",)}
+    early = {name: value for name, value in early.items() if name not in full}
+    found += _compared(early, last, f"after {HUNDRED} trials", spared)
+    return found + _compared(full, last, f"after {WARM * HUNDRED} trials")
+
+
+def _compared(
+    first: Mapping[str, float], last: Mapping[str, float], when: str, spared: Mapping[str, int] | None = None
+) -> list[dict[str, object]]:
+    """A row for each number that was read twice; `spared`: what may be added besides."""
+    found = []
+    for name, before in first.items():
+        after, kind = last.get(name, 0.0), name.split()[-1]
         most = before * BOUNDS[kind] if kind == "MB" else before + BOUNDS.get(kind, 0)
+        most += (spared or {}).get(name, 0)
         if name == "containers":
             most = 2.0 * AT_ONCE
-        found.append(row(f"{name}, from {before:.4g} after {HUNDRED} to", after, f"<= {most:.4g}", after <= most))
+        found.append(row(f"{name}, from {before:.4g} {when} to", after, f"<= {most:.4g}", after <= most))
     return found
 
 
