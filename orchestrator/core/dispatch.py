@@ -169,6 +169,11 @@ class Dispatcher:
         return sum(map(len, self._pending.values())) + len(self._waiting)
 
     @property
+    def pending_shapes(self) -> frozenset[Shape]:
+        """Of everything that has not started."""
+        return frozenset(s for s, q in self._pending.items() if q) | {entry[2].shape for entry in self._waiting}
+
+    @property
     def running(self) -> list[Job]:
         return [w.job for w in self._workers.values() if w.job]
 

@@ -24,6 +24,21 @@ class Capacity:
     largest_gpus: float
     nodes: int
 
+    def misfit(self, shape: Shape) -> str | None:
+        """Why no node can take a trial of this shape, or None."""
+        wants = (
+            (shape.cpus, self.largest_cpus, "cores"),
+            (shape.memory_mb, self.largest_memory_mb, "MiB of memory"),
+            (shape.gpus, self.largest_gpus, "GPUs"),
+        )
+        for asked, there, unit in wants:
+            if asked > there + 1e-9:
+                return (
+                    f"{asked:g} {unit} were promised and the largest node has {there:.0f};"
+                    " lower the task's or the setting's promise, or add a larger node"
+                )
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from orchestrator.execution.ray_workers import Outliving
 
 
+AWAIT_NODES_S = 900.0
+"""How long a sweep whose remaining trials fit no node of its cluster waits for one that an autoscaler may bring."""
+
+
 class Listener(Protocol):
     """A display; see orchestrator.cli.display."""
 
@@ -202,6 +206,7 @@ def _run_waves(
         late_waves=due.late,
         concurrency=request.concurrency,
         surplus=1 if request.address else 0,
+        await_nodes_s=AWAIT_NODES_S if request.address else None,
         environment_changed=bool(changes),
         adopt=request.outliving is not None,
     )

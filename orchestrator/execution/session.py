@@ -52,6 +52,7 @@ class RunOptions:
     """What the command line adds to a sweep: which waves, how many at once, and whether Ray may grow.
 
     `usage` closes an attempt at the model gateway and says what it used; None when it never spoke.
+    `await_nodes_s`: how long trials that fit no node wait for one that may come; None: they are refused at once.
     `adopt`: workers of an earlier controller may still be there, with attempts under way.
     """
 
@@ -59,6 +60,7 @@ class RunOptions:
     late_waves: frozenset[int] = frozenset()
     concurrency: int | None = None
     surplus: int = 0
+    await_nodes_s: float | None = None
     environment_changed: bool = False
     usage: Callable[[str], ModelUsage | None] = lambda _: None
     adopt: bool = False
@@ -128,8 +130,8 @@ def _drive(
 ) -> Ended:
     config = frozen.config
     reaped = cluster.reap()
-    capacity = cluster.capacity()
-    fitting = _refuse_unfit(frozen, book, assigner, jobs, capacity, now)
+    grows = options.await_nodes_s is not None
+    fitting = jobs if grows else _refuse_unfit(frozen, book, assigner, jobs, cluster.capacity(), now)
     driver = Driver(
         cluster,
         book,
@@ -139,6 +141,7 @@ def _drive(
         spending=_left(frozen, book.root),
         concurrency=options.concurrency or config.concurrency,
         surplus=options.surplus,
+        await_nodes_s=options.await_nodes_s,
         broken_after=config.stop_broken_tasks,
         usage=options.usage,
         now=now,
@@ -184,10 +187,10 @@ def _refuse_unfit(
     capacity: Capacity,
     now: Callable[[], datetime],
 ) -> list[Job]:
-    """Trials that no node can take become rows at once; the others go on."""
+    """On machines that do not change, trials that no node can take become rows at once; the others go on."""
     fitting, told = [], set()
     for job in jobs:
-        why = misfit(job, capacity)
+        why = capacity.misfit(job.shape)
         if why is None:
             fitting.append(job)
             continue
@@ -204,23 +207,6 @@ def _refuse_unfit(
         book.progress.ended(row, settled=True)
     book.store.commit()
     return fitting
-
-
-def misfit(job: Job, capacity: Capacity) -> str | None:
-    """Why no node can take a trial of this shape, or None."""
-    shape = job.shape
-    wants = (
-        (shape.cpus, capacity.largest_cpus, "cores"),
-        (shape.memory_mb, capacity.largest_memory_mb, "MiB of memory"),
-        (shape.gpus, capacity.largest_gpus, "GPUs"),
-    )
-    for asked, there, unit in wants:
-        if asked > there + 1e-9:
-            return (
-                f"{asked:g} {unit} were promised and the largest node has {there:.0f};"
-                " lower the task's or the setting's promise, or add a larger node"
-            )
-    return None
 
 
 def _recover(

@@ -11,7 +11,7 @@ from orchestrator.core.plan import Arm, TrialSpec
 from orchestrator.core.retry import BROKEN_TASK, RetryPolicy
 from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, Outcome
-from orchestrator.execution.cluster import AttemptEnded, WorkerReady
+from orchestrator.execution.cluster import AttemptEnded, Capacity, WorkerReady
 from orchestrator.execution.driver import Driver, Spending
 from orchestrator.models.usage import ModelUsage
 from orchestrator.storage.root import Root
@@ -103,6 +103,49 @@ def test_workers_of_a_draining_node_end_what_they_run_and_get_nothing_more(tmp_p
     assert Counter(cluster.given)[2] == 0
     assert {1, 2} <= set(cluster.retired)
     assert not [event for event, _ in ran.heard if event == "worker_failed"]
+
+
+@dataclass
+class GrowingCluster(ScriptedCluster):
+    """Has two cores until it was looked at so often; then a node of eight comes. Workers that fit come up."""
+
+    grows_at: int = 10**6
+    asked: list[tuple[int, Shape]] = field(default_factory=list)
+
+    def capacity(self) -> Capacity:
+        if self.polls >= self.grows_at:
+            self.cpus = 8.0
+            for worker, _ in self.asked:
+                self.events.append(WorkerReady(worker))
+            self.asked.clear()
+        return super().capacity()
+
+    def spawn(self, worker: int, shape: Shape) -> None:
+        if shape.cpus > self.cpus:
+            self.asked.append((worker, shape))
+        else:
+            super().spawn(worker, shape)
+
+
+def test_trials_that_fit_no_node_are_asked_for_and_wait_for_one(tmp_path: Path) -> None:
+    large = [replace(job, shape=Shape(8.0, 100)) for job in make_jobs(1)]
+    ran = drive(
+        tmp_path, GrowingCluster(passes, grows_at=40), [*large, *make_jobs(4)[1:]], surplus=1, await_nodes_s=500
+    )
+    assert ran.column("status") == ["PASSED"] * 4
+    told = [fields["message"] for event, fields in ran.heard if event == "waiting"]
+    assert len(told) == 1
+    assert "8 cores were promised and the largest node has 2" in str(told[0])
+
+
+def test_a_sweep_stops_when_no_node_comes_and_its_trials_stay_open(tmp_path: Path) -> None:
+    large = [replace(job, shape=Shape(8.0, 100)) for job in make_jobs(1)]
+    cluster = GrowingCluster(passes)
+    ran = drive(tmp_path, cluster, [*large, *make_jobs(4)[1:]], surplus=1, await_nodes_s=500)
+    assert len(cluster.asked) == 1  # an autoscaler sees the demand
+    assert ran.column("trial_key") == ["k001", "k002", "k003"]
+    assert ran.driver.stopped_by is not None
+    assert "no node came in 8 minutes: 8 cores were promised" in ran.driver.stopped_by
 
 
 def test_retries_end_with_the_policy_and_the_last_failure_stands(tmp_path: Path) -> None:
