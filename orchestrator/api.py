@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from orchestrator.analysis import comparing
 from orchestrator.analysis import summary as summaries
@@ -63,18 +64,23 @@ def compare(
 def frame(summary: Summary, table: str, kind: Kind = "pyarrow") -> Any:
     """One table of a summary as a data frame of the library asked for, which must be installed (none is required).
 
-    kind "rows": plain dictionaries. Raises ValueError for a table that does not exist, with those that do.
+    kind "rows": plain dictionaries. Raises ValueError for a table or a kind that does not exist, with those that do,
+    and ImportError for a library that is not installed.
     """
     if table not in TABLES:
         raise ValueError(f"There is no table {table!r}; there are {', '.join(TABLES)}.")
+    if kind not in get_args(Kind):
+        raise ValueError(f"There is no data frame of the kind {kind!r}; there are {', '.join(get_args(Kind))}.")
     found = arrow_table(summary, table)
-    if kind == "pandas":
-        return found.to_pandas()
-    if kind == "polars":
-        import polars
-
-        return polars.from_arrow(found)
-    return found.to_pylist() if kind == "rows" else found
+    if kind not in ("pandas", "polars"):
+        return found.to_pylist() if kind == "rows" else found
+    try:
+        library = import_module(kind)
+    except ImportError:
+        raise ImportError(
+            f"A data frame of {kind} was asked for, but {kind} is not installed: install it, or ask for 'pyarrow' or 'rows'."
+        ) from None
+    return found.to_pandas() if kind == "pandas" else library.from_arrow(found)
 
 
 def plot(summary: Summary, figure: str) -> Mapping[str, object]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from orchestrator.analysis.arms import number
-from orchestrator.analysis.cells import STATUSES, passes
+from orchestrator.analysis.cells import ARM_KEYS, STATUSES, passes
 from orchestrator.analysis.context import Policies, Settings, SuiteCells, estimand
 from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.tables import EffectRow
@@ -41,8 +41,11 @@ def floor_mark(gap: float | None, suite: str, resources: Sequence[str], floors: 
     return f"below the noise floor: the reference solution fails at up to {100 * found.floor:.1f}% here"
 
 
-def floor_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Iterator[EffectRow]:
-    """The oracle's failure rate for each setting, and for each day of it."""
+def floor_rows(suite: SuiteCells, nodes: Grouped, policies: Policies, settings: Settings) -> Iterator[EffectRow]:
+    """The oracle's failure rate for each setting, and for each day and each node of it where there are several.
+
+    nodes: n and c by arm and node, whatever the ending.
+    """
     for column, arm in enumerate(suite.arms):
         if arm.agent != ORACLE:
             continue
@@ -51,11 +54,14 @@ def floor_rows(suite: SuiteCells, policies: Policies, settings: Settings) -> Ite
             "oracle failure rate", suite, column, policies, whole, unit="trial", population="these exact tasks"
         )
         cells = suite.cells[column]
-        for name in ("resources", "day"):
-            by = cells.regroup([name])
-            if name == "day" and len(by) < 2:
+        here = dict(nodes.groups(ARM_KEYS)).get((arm.suite, arm.agent, arm.resources, arm.lane))
+        counts = [(name, by, *failures(by)) for name in ("resources", "day") for by in [cells.regroup([name])]]
+        if here is not None:
+            here = here.where(here.keys["node"].mask(lambda value: value is not None) & (here.measure("n") > 0))
+            counts.append(("node", here, here.measure("n"), here.measure("n") - here.measure("c")))
+        for name, by, n, failed in counts:
+            if name != "resources" and len(by) < 2:
                 continue
-            n, failed = failures(by)
             found = noise_floor(n, failed, level=settings.level)
             for value, interval, size, bad in zip(
                 by.keys[name].decode(), found, n.tolist(), failed.tolist(), strict=True

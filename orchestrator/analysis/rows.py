@@ -150,6 +150,8 @@ def _row_groups(
     first = 0
     for index in range(parquet.metadata.num_row_groups):
         group = parquet.metadata.row_group(index)
+        if not group.num_rows:
+            continue
         constants = dict(known)
         for name in columns:
             if name not in constants and name in _COMPARABLE:

@@ -27,6 +27,7 @@ from orchestrator.analysis.judge_effects import judge_effects
 from orchestrator.analysis.judging import JUDGEMENTS, judge_rows, judged_trials
 from orchestrator.analysis.outcomes import run_rows, run_summary_rows, runs_gathering
 from orchestrator.analysis.pairs import compared_pairs
+from orchestrator.analysis.places import NODES, Hours
 from orchestrator.analysis.quick import QuickRow, quick_table
 from orchestrator.analysis.ranking import rank_rows, ranked
 from orchestrator.analysis.resource_effects import resource_effects
@@ -45,12 +46,15 @@ Usage = dict[tuple[object, ...], dict[str, Spread]]
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What a whole summary needs besides cells: trials by run under a scoring rule, judgements, and usage by arm."""
+    """What a whole summary needs besides cells: trials by run and by hour of the day under a scoring rule, trials by
+    node whatever their ending, judgements, and usage by arm."""
 
     rule: ScoringRule
     runs: Grouped
     judged: Grouped | None
     usage: Usage
+    hours: Grouped
+    nodes: Grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +108,16 @@ def load_cells(
 
 
 def _details(rule: ScoringRule) -> tuple[Gathering, ...]:
-    return (runs_gathering(rule), JUDGEMENTS, UsageOf())
+    return (runs_gathering(rule), JUDGEMENTS, UsageOf(), Hours(rule), NODES)
 
 
 def _selected(rule: ScoringRule, found: Sequence[Any], selection: Selection) -> Details:
-    runs, judged, usage = found
+    runs, judged, usage, *places = found
+    hours, nodes = (part.where(_same_fields(selection, part)) for part in places)
     judged = judged_trials(judged)
     if judged is not None:
         judged = judged.where(_same_fields(selection, judged))
-    return Details(rule, runs.where(_same_fields(selection, runs)), judged, spreads(usage))
+    return Details(rule, runs.where(_same_fields(selection, runs)), judged, spreads(usage), hours, nodes)
 
 
 def aggregate(
@@ -144,7 +149,7 @@ def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner
     # One thread per matrix product: its sums are then the same on any number of cores, and three parts run at once anyway.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(3) as pool:
         others = [pool.submit(part, details, loaded, settings) for part in (_judge_tables, _run_tables)]
-        for part in _suites(loaded, settings, details.usage):
+        for part in _suites(loaded, settings, details):
             summary = _joined(summary, part)
         for other in others:
             summary = _joined(summary, other.result())
@@ -162,7 +167,7 @@ def _run_tables(details: Details, loaded: Loaded, settings: Settings) -> Summary
         _provenance(loaded, settings),
         runs=tuple(run_rows(runs)),
         run_summaries=tuple(run_summary_rows(runs, settings)),
-        factors=tuple(factor_rows(runs, settings)),
+        factors=tuple(factor_rows(runs, details.hours, settings)),
     )
 
 
@@ -182,14 +187,14 @@ def _same_fields(selection: Selection, grouped: Grouped) -> NDArray[np.bool_]:
     return Selection(kept).mask(grouped)
 
 
-def _suites(loaded: Loaded, settings: Settings, usage: Usage) -> Iterator[Summary]:
+def _suites(loaded: Loaded, settings: Settings, details: Details) -> Iterator[Summary]:
     policies, floors = loaded.policies, oracle_floors(loaded.cells, settings.level)
     for (name,), cells in loaded.cells.groups(["suite"]):
         suite = SuiteCells.of(str(name), cells, settings.rule)
         if not suite.n.any():
             continue
         shared, ranking = resample(suite, settings), ranked(suite, settings)
-        costs: tuple[CostRow, ...] = tuple(cost_rows(suite, usage, policies, settings))
+        costs: tuple[CostRow, ...] = tuple(cost_rows(suite, details.usage, policies, settings))
         yield Summary(
             _provenance(loaded, settings),
             arms=tuple(arm_rows(suite, shared, policies, settings)),
@@ -203,7 +208,7 @@ def _suites(loaded: Loaded, settings: Settings, usage: Usage) -> Iterator[Summar
             ranks=tuple(rank_rows(suite, ranking, policies, settings)),
             resource_effects=(
                 *resource_effects(suite, loaded.profiles, policies, settings),
-                *floor_rows(suite, policies, settings),
+                *floor_rows(suite, details.nodes, policies, settings),
             ),
             drift=tuple(drift_rows(suite, policies, settings)),
         )

@@ -117,7 +117,7 @@ class DayRow:
 
 @dataclass(frozen=True, slots=True)
 class FactorRow:
-    """Variance parts of days, nodes or hours, crossed with tasks."""
+    """Variance parts of days, nodes or hours, crossed with tasks, and the mean over both; sentence: its estimand."""
 
     arm: ArmName
     factor: str
@@ -127,6 +127,7 @@ class FactorRow:
     low: float | None
     high: float | None
     note: str | None
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Figures of arms under conditions: resources, days and judges."""
 
+from dataclasses import replace
+
 import altair as alt
 
 from orchestrator.analysis.tables import Summary
@@ -77,11 +79,17 @@ def resources(summary: Summary) -> Figure:
 def days(summary: Summary) -> Figure:
     """Scores over days and waves: drift."""
     rows = [r for r in summary.days if r.number.estimate is not None]
-    parts = [
-        (r.arm.label, r.factor, r.levels, r.part, r.estimate, r.low, r.high, r.note or "") for r in summary.factors
-    ]
+    factors = [
+        (
+            r.arm.label, f"{r.factor} ({r.levels} levels)", r.part, r.estimate,
+            "" if r.low is None or r.high is None else f"{r.low:.2g} to {r.high:.2g}", r.sentence, r.note or "",
+        )
+        for r in summary.factors
+    ]  # fmt: skip
+    heads = ("arm", "day or factor", "what", "estimate", "interval", "estimand of a factor", "note")
     if len({r.day for r in rows}) < 2:
-        return empty("days", "Days", "All trials ran on one day: nothing can be said about days.")
+        why = "All trials ran on one day: nothing can be said about days."
+        return replace(empty("days", "Days", why), table=table(heads, factors))
     shown = leading(summary)
     values = [
         {"arm": r.arm.label, "day": r.day, "estimate": r.number.estimate, "low": r.number.low, "high": r.number.high}
@@ -97,46 +105,23 @@ def days(summary: Summary) -> Figure:
         tooltip=["arm:N", "day:O", *(alt.Tooltip(f"{n}:Q", format=".1%") for n in ("estimate", "low", "high"))],
     )
     chart = (band + line).properties(width="container", height=300)
-    days_body = [
+    body = [
         (
-            r.arm.label,
-            r.day,
-            "score",
-            percent(r.number.estimate),
-            span(r.number.low, r.number.high),
-            "",
-            "",
+            r.arm.label, r.day, "score", percent(r.number.estimate), span(r.number.low, r.number.high), "",
             r.number.interval_reason or "",
         )
         for r in rows
-    ]
-    body = [
-        *days_body,
-        *(
-            (
-                a,
-                f"{f} ({n} levels)",
-                p,
-                e,
-                "" if lo is None else f"{lo:.2g} to {hi:.2g}" if hi is not None else "",
-                "",
-                "",
-                note,
-            )
-            for a, f, n, p, e, lo, hi, note in parts
-        ),
-    ]
+    ]  # fmt: skip
     words = (
         "Scores by day: " + "; ".join(f"{r.arm.label} {r.day} {percent(r.number.estimate)}" for r in rows[:10]) + "."
     )
-    heads = ("arm", "day or factor", "what", "estimate", "interval", "", "", "note")
     return Figure(
         "days",
         "Days",
         spec(chart, values),
         together([r.estimand for r in rows]),
         words,
-        table(heads, body),
+        table(heads, [*body, *factors]),
         some(summary, shown),
     )
 

@@ -1,5 +1,6 @@
 """The same summary from Python, as data frames of the reader's choice."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,32 @@ def summary(loaded: api.Loaded) -> api.Summary:
 def test_frames_of_every_kind_hold_the_same(summary: api.Summary) -> None:
     rows = api.frame(summary, "arms", "rows")
     assert api.frame(summary, "arms").num_rows == len(rows)
-    assert api.frame(summary, "arms", "pandas")["estimate"].tolist() == [row["estimate"] for row in rows]
-    assert api.frame(summary, "arms", "polars")["estimate"].to_list() == [row["estimate"] for row in rows]
     with pytest.raises(ValueError, match="there are arms, curves"):
         api.frame(summary, "armz")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_frame_of_an_installed_library_holds_the_same(summary: api.Summary, kind: api.Kind) -> None:
+    library = pytest.importorskip(kind)
+    found, rows = api.frame(summary, "arms", kind), api.frame(summary, "arms", "rows")
+    assert isinstance(found, library.DataFrame)
+    assert list(found.columns) == list(rows[0])
+    assert list(found["estimate"]) == [row["estimate"] for row in rows]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_library_that_is_missing_is_a_sentence_and_the_others_still_work(
+    summary: api.Summary, kind: api.Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, kind, None)
+    with pytest.raises(ImportError, match=rf"{kind} was asked for, but {kind} is not installed: .* ask for 'pyarrow'"):
+        api.frame(summary, "arms", kind)
+    assert len(api.frame(summary, "arms", "rows")) == api.frame(summary, "arms", "pyarrow").num_rows > 0
+
+
+def test_a_kind_of_frame_that_does_not_exist_is_refused(summary: api.Summary) -> None:
+    with pytest.raises(ValueError, match="no data frame of the kind 'excel'; there are pyarrow"):
+        api.frame(summary, "arms", "excel")  # type: ignore[arg-type]
 
 
 def test_comparing_loaded_results(loaded: api.Loaded) -> None:

@@ -77,6 +77,10 @@ def test_the_oracle_gives_a_noise_floor_and_marks_gaps_below_it(summary: Summary
     assert {name for name in floors if "2026-01-0" in name} == {
         f"noise floor, 1x on 2026-01-0{day}" for day in (1, 2, 3)
     }
+    nodes = {name: number for name, number in floors.items() if " on node-" in name}
+    assert set(nodes) == {f"noise floor, 1x on node-{node}" for node in range(3)}
+    assert min(number.estimate for number in nodes.values()) <= floors["noise floor, 1x"].estimate
+    assert max(number.estimate for number in nodes.values()) >= floors["noise floor, 1x"].estimate
     low = [r for r in summary.comparisons if r.first == "steady / 1x" and r.second == "sliding / 1x"]
     assert all(("noise floor" in row.marks) == (abs(row.number.estimate) < floors["noise floor, 1x"].high)
                for row in low if row.statistic == "pass@1")  # fmt: skip

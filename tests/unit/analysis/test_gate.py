@@ -4,7 +4,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from scipy import stats
 
+from orchestrator import api
 from orchestrator.analysis.gate import Gate, judge, read_policy
 from orchestrator.analysis.rows import RowsError
 from orchestrator.report.gate import junit, markdown
@@ -48,6 +50,26 @@ def test_the_interval_decides_unless_the_estimate_is_asked_for(tmp_path: Path, s
     rate = float(estimate.sentence.split(" is ")[1].split("%")[0]) / 100 - 0.01
     assert gate(tmp_path, simulated, text.format(rate, "estimate")).holds
     assert not gate(tmp_path, simulated, text.format(rate, "interval")).holds
+
+
+def test_not_being_worse_is_tested_on_one_side_at_5_percent(tmp_path: Path, simulated: Path) -> None:
+    """Margins beyond the one-sided limit hold, though the two-sided 95% interval reaches below them."""
+    loaded = api.load(simulated)
+    baseline, arm = "agent=good resources=3x", "agent=poor resources=3x"
+    row = api.compare(loaded, baseline, arm)[0]
+    df = row.estimand.tasks - 1
+    error = (row.number.estimate - row.number.low) / stats.t.ppf(0.975, df)
+    one_sided = row.number.estimate - stats.t.ppf(0.95, df) * error
+    between = -(row.number.low + one_sided) / 2
+    text = 'arm = "{}"\n[[non_inferior]]\nbaseline = "{}"\nmargin = {}\n'
+
+    def holds(margin: float) -> bool | None:
+        return gate(tmp_path, simulated, text.format(arm, baseline, margin)).checks[0].holds
+
+    assert row.number.low < -between < one_sided < 0
+    assert holds(between)
+    assert holds(-one_sided + 0.001)
+    assert holds(-one_sided - 0.001) is False
 
 
 def test_a_number_that_cannot_be_given_fails(tmp_path: Path, simulated: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.analysis.cells import read_cells
 from orchestrator.analysis.rows import RowsError, read_chunks, row_files
+from orchestrator.analysis.simulate import Simulation, Truth
 from orchestrator.core.columns import SCHEMA_VERSION
 
 
@@ -34,3 +35,14 @@ def test_a_newer_schema_is_refused_even_where_columns_are_gone(simulated: Path, 
     rewrite(simulated, tmp_path, lambda table: table.drop_columns(["sweep", "lane"]).replace_schema_metadata(newer))
     with pytest.raises(RowsError, match=rf"schema version {SCHEMA_VERSION + 1}.*upgrade passhat"):
         read_cells(row_files([str(tmp_path)]))
+
+
+def test_a_file_without_rows_adds_nothing(tmp_path: Path) -> None:
+    Simulation.of(Truth(tasks=4, repeats=2)).write(tmp_path)
+    whole = read_cells(row_files([str(tmp_path)]))
+    (path,) = tmp_path.rglob("*.parquet")
+    pq.write_table(pq.ParquetFile(path).read().slice(0, 0), path.with_name("part-empty-0000.parquet"))
+    files = row_files([str(tmp_path)])
+    assert len(files) == 2
+    found = read_cells(files)
+    assert found.to_table().equals(whole.to_table())

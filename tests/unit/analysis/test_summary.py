@@ -1,9 +1,11 @@
 """A summary gives the published figures, says what each number is, and is the same for the same rows and seed."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -15,7 +17,8 @@ from orchestrator.analysis.quick import quick_table
 from orchestrator.analysis.saving import save
 from orchestrator.analysis.summary import aggregate
 from orchestrator.analysis.tables import TABLES, Summary
-from orchestrator.core.status import ScoringRule
+from orchestrator.core.status import ScoringRule, Status
+from orchestrator.stats.days import two_way_clustered
 
 QUICK = Settings(replicates=2000)
 
@@ -127,6 +130,44 @@ def test_two_days_claim_no_day_effect(summary: Summary) -> None:
     rows = [r for r in summary.factors if r.part == "p of a day effect"]
     assert rows
     assert all(r.estimate is None and "Below 5" in r.note for r in rows)
+
+
+def test_days_nodes_and_hours_are_factors_with_two_way_clustered_means(summary: Summary, simulated: Path) -> None:
+    """The counts by day, node and hour are taken again from the files, and put to the same error by hand."""
+    rows = pa.concat_tables(
+        [pq.read_table(file, partitioning=None) for file in sorted(simulated.rglob("trials/**/*.parquet"))]
+    ).to_pylist()
+    kept = [
+        row for row in rows
+        if row["agent"] == "good" and row["resources"] == "3x" and row["final"]
+        and ScoringRule.DEFAULT.counts(Status(row["status"]))
+    ]  # fmt: skip
+    levels = {
+        "day": lambda row: row["day"],
+        "node": lambda row: row["node"],
+        "hour": lambda row: row["started_at"].hour,
+    }
+    for factor, level in levels.items():
+        n = Counter((row["task"], level(row)) for row in kept)
+        c = Counter((row["task"], level(row)) for row in kept if row["passed"])
+        names, places = sorted({task for task, _ in n}), sorted({place for _, place in n})
+        grids = [[[count[task, place] for place in places] for task in names] for count in (n, c)]
+        wanted = two_way_clustered(*grids, factor=factor).interval
+        found = next(
+            r for r in summary.factors
+            if r.factor == factor and r.arm.label == "good / 3x" and r.part == f"mean, clustered by task and {factor}"
+        )  # fmt: skip
+        assert (found.levels, found.estimate) == (len(places), pytest.approx(wanted.value))
+        assert (found.low, found.high) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
+        assert f"two-way clustered (CGM) by task and {factor}" in found.sentence
+
+
+def test_a_factor_with_one_level_says_what_is_missing(simulated: Path) -> None:
+    found = aggregate([str(simulated)], QUICK, selection="day=2026-01-01")
+    days = [row for row in found.factors if row.factor == "day"]
+    assert {row.levels for row in days} == {1}
+    assert {row.estimate for row in days} == {None}
+    assert {row.note for row in days} == {"A single day is known of these trials: its part of the variance needs 2."}
 
 
 def test_the_quick_table_agrees_with_the_summary(summary: Summary, simulated: Path) -> None:

@@ -53,7 +53,7 @@ def test_too_few_repeats_for_power(tmp_path: Path) -> None:
 def test_one_day_against_one_that_is_not_there(tmp_path: Path) -> None:
     found = passhat("compare", "day=2026-01-01", "day=2026-01-02", "--results", rows(tmp_path))
     assert found.exit_code != 0
-    assert "2026-01-01" in told(found)
+    assert "day=2026-01-02 was asked for, but no row is so. There are day: 2026-01-01." in told(found)
 
 
 def test_one_task_in_a_summary_has_an_estimate_and_says_why_no_interval(tmp_path: Path) -> None:
