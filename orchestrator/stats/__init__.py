@@ -88,6 +88,7 @@ _PUBLIC = {
         "Inversion",
         "invert_pass_at",
         "invert_pass_hat",
+        "prints",
     ),
     "intervals": (
         "ClusterError",

@@ -33,13 +33,28 @@ def grim(printed: str, total: int, *, scale: int = 100) -> Grim:
     >>> grim("85.0", 280).counts, grim("84.9", 28).possible
     ((238,), False)
     """
-    if total < 1:
-        raise ValueError("total must be at least 1.")
-    low, high = _rounding(printed)
-    first, last = max(0, ceil(low * total / scale)), min(total, floor(high * total / scale))
+    first, last = _bounds(printed, total, scale)
     found = tuple(range(first, last + 1))
     reason = None if found else f"No whole count of {total} prints as {printed}."
     return Grim(bool(found), found, total, reason)
+
+
+def prints(printed: str, total: int, *, scale: int = 100) -> bool:
+    """Whether any whole count of total prints as the figure, without listing them: total may be of any size.
+
+    >>> prints("50.0", 10**30), prints("84.9", 28)
+    (True, False)
+    """
+    first, last = _bounds(printed, total, scale)
+    return first <= last
+
+
+def _bounds(printed: str, total: int, scale: int) -> tuple[int, int]:
+    """The least and the greatest count; the greatest is below the least where there is none."""
+    if total < 1:
+        raise ValueError("total must be at least 1.")
+    low, high = _rounding(printed)
+    return max(0, ceil(low * total / scale)), min(total, floor(high * total / scale))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.core.columns import SCHEMA_VERSION
+from orchestrator.core.columns import COLUMNS, SCHEMA_VERSION
 from orchestrator.core.status import Status
 
+_KINDS = {column.name: column.type for column in COLUMNS}
+_INT_END = 2**63
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -101,17 +103,19 @@ class RowMaker:
                 f"The suite name {self._options.suite!r} was given for all trials, but they are of the suites "
                 f"{' and '.join(self.suites)}: import each by itself, or leave --suite out to keep their names."
             )
-        agent = self._options.agent or trial.agent
-        suite = self._options.suite or trial.suite
-        resources = self._options.resources or str(trial.known.get("resources") or "unknown")
-        sweep = trial.sweep or f"import-{self._harness}"
-        group = (suite, agent, resources, trial.task)
+        agent = self._options.agent or _text(trial.agent)
+        suite = self._options.suite or _text(trial.suite)
+        task, sweep = _text(trial.task), _text(trial.sweep or f"import-{self._harness}")
+        resources = self._options.resources or _text(trial.known.get("resources") or "unknown")
+        group = (suite, agent, resources, task)
         repeat = trial.repeat if trial.repeat is not None else self._next[group]
+        if repeat < 0:
+            return Refused(trial.source, f"{repeat} is no number of a repeat of task {task}")
         arm = f"{agent}/{resources}/{self._options.lane}"
-        text = "\0".join((sweep, suite, trial.task, arm, "0", str(repeat)))
+        text = "\0".join((sweep, suite, task, arm, "0", str(repeat)))
         key = hashlib.sha256(text.encode()).hexdigest()[:20]
         if (key, trial.attempt) in self._seen:
-            return Refused(trial.source, f"task {trial.task} repeat {repeat} of {agent} is there already")
+            return Refused(trial.source, f"task {task} repeat {repeat} of {agent} is there already")
         self._seen.add((key, trial.attempt))
         self._next[group] = repeat + int(trial.final)
         started = trial.started_at or UNKNOWN_TIME
@@ -121,7 +125,7 @@ class RowMaker:
             "schema_version": SCHEMA_VERSION,
             "sweep": sweep,
             "suite": suite,
-            "task": trial.task,
+            "task": task,
             "agent": agent,
             "resources": resources,
             "lane": self._options.lane,
@@ -133,7 +137,7 @@ class RowMaker:
             "final": trial.final,
             "trial_key": key,
             "attempt_id": f"{key}-{trial.attempt}",
-            "imported_from": f"{self._harness}: {trial.source}",
+            "imported_from": _text(f"{self._harness}: {trial.source}"),
             "status": str(trial.status),
             "origin": str(trial.status.origin),
             "passed": trial.status is Status.PASSED if verdict else None,
@@ -143,8 +147,8 @@ class RowMaker:
             "finished_at": finished,
             "total_s": (finished - started).total_seconds() if trial.started_at and trial.finished_at else None,
         }
-        extra = {name: value for name, value in trial.known.items() if name not in row}
-        flags = list(trial.known.get("flags") or ())  # type: ignore[call-overload]
+        extra = {name: fitted(_KINDS[name], value) for name, value in trial.known.items() if name not in row}
+        flags = list(extra.get("flags") or ())  # type: ignore[call-overload]
         if trial.started_at is None:
             flags.append("unknown_time")
         return {**row, **extra, "flags": flags or None}
@@ -165,22 +169,47 @@ def finite(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """An integer, or None."""
+    """An integer that a column of 64 bits holds, or None."""
     number = finite(value)
-    return int(number) if number is not None and number == int(number) else None
+    if number is None or number != int(number) or abs(number) >= _INT_END:
+        return None
+    return value if isinstance(value, int) and not isinstance(value, bool) else int(number)
 
 
 def moment(value: object) -> datetime | None:
-    """A time in UTC; one without a zone is taken as UTC. Seconds since 1970 are accepted."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return datetime.fromtimestamp(value, UTC)
-    if not isinstance(value, str):
-        return None
+    """A time in UTC; one without a zone is taken as UTC. Seconds since 1970 are accepted. None for what is none."""
     try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        if not isinstance(value, str):
+            return None
         found = datetime.fromisoformat(value)
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def fitted(kind: str, value: object) -> object:
+    """What a value is in a column of a type; None where it is nothing such a column can hold.
+
+    Text that is no valid Unicode, as half of a pair in JSON, keeps a question mark in the place of what is none.
+    """
+    if kind == "string":
+        return _text(value) if isinstance(value, str | int | float) else None
+    if kind == "int":
+        return whole(value)
+    if kind == "float":
+        return finite(value)
+    if kind == "strings" and isinstance(value, list | tuple):
+        return [_text(item) for item in value if isinstance(item, str)]
+    if kind == "map" and isinstance(value, Mapping):
+        numbers = {_text(name): finite(number) for name, number in value.items()}
+        return {name: number for name, number in numbers.items() if number is not None} or None
+    return value if isinstance(value, {"bool": bool, "time": datetime, "day": date}.get(kind, ())) else None
+
+
+def _text(value: object) -> str:
+    return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def load_json(path: Path) -> object:

@@ -14,7 +14,7 @@ from typing import Literal
 from orchestrator.analysis.importers.base import Options, Refused, Trial, UnreadableImportError, finite, moment, whole
 from orchestrator.analysis.importers.records import records
 from orchestrator.core.status import Status
-from orchestrator.stats.grim import Inversion, grim, invert_pass_at, invert_pass_hat
+from orchestrator.stats.grim import Inversion, invert_pass_at, invert_pass_hat, prints
 
 Kind = Literal["pass^", "pass@"]
 _FIGURE = re.compile(r"pass(?P<sign>\^|_hat_|_\^|_|@|_at_)(?P<k>[1-9][0-9]*)", re.IGNORECASE)
@@ -25,6 +25,7 @@ _SYNONYMS = {
     "suite": ("suite", "benchmark", "domain", "dataset"),
     "day": ("started_at", "evaluation_date", "date"),
 }
+MAX_TRIALS = 1_000_000
 FLAG = "inverted_from_figures"
 
 
@@ -103,6 +104,8 @@ def _arm(record: Mapping[str, object], source: str, options: Options) -> _Arm | 
         if (whole(told[meaning]) or 0) < 1:
             return Refused(source, f"the row does not tell how many {meaning}; name the column or give the number: "
                                    f"--map {meaning}=N")  # fmt: skip
+    if (whole(told["tasks"]) or 0) * (whole(told["trials"]) or 0) > MAX_TRIALS:
+        return Refused(source, f"{told['tasks']} tasks with {told['trials']} trials are more than {MAX_TRIALS} trials")
     kind: Kind = "pass^" if ("pass^", max(k for _, k in figures)) in figures else "pass@"
     printed = {k: text for (other, k), text in figures.items() if other == kind}
     return _Arm(
@@ -147,7 +150,7 @@ def _impossible(arm: _Arm, scale: int) -> str | None:
     for k, text in sorted(arm.printed.items()):
         if k > arm.trials:
             return f"{arm.kind}{k} is printed for {arm.trials} trials of a task, of which it cannot be computed"
-        if not grim(text, arm.tasks * comb(arm.trials, k), scale=scale).possible:
+        if not prints(text, arm.tasks * comb(arm.trials, k), scale=scale):
             return f"no counts of {arm.tasks} tasks with {arm.trials} trials print as {arm.kind}{k} = {text}"
     return None
 

@@ -48,10 +48,11 @@ class Promptfoo:
             )
         started = moment(found.members.get("results.timestamp", found.members.get("timestamp")))
         sweep = str(found.members.get("evalId") or path.stem)
-        seen: set[tuple[object, object, object]] = set()
+        seen: set[tuple[str, str, str]] = set()
         for number, item in enumerate(items(path, array)):
             entry, source = mapping(item), f"{path.name}[{number}]"
-            place = (entry.get("testIdx"), entry.get("promptIdx"), entry.get("repeatIndex", entry.get("repeat")))
+            repeat = entry.get("repeatIndex", entry.get("repeat"))
+            place = (str(entry.get("testIdx")), str(entry.get("promptIdx")), str(repeat))
             if whole(entry.get("testIdx")) is None:
                 yield Refused(source, "the result has no testIdx")
             elif place in seen:
@@ -79,7 +80,7 @@ def _one(entry: Mapping[str, object], source: str, sweep: str, started: datetime
     return Trial(
         source, "promptfoo", f"{agent}#{entry.get('promptIdx', 0)}", task_of(entry), status, score, sweep=sweep,
         started_at=started,
-        finished_at=started + timedelta(milliseconds=latency) if started and latency is not None else None,
+        finished_at=_after(started, latency),
         known={
             "cost_usd": finite(entry.get("cost")), "tokens_in": whole(usage.get("prompt")),
             "tokens_out": whole(usage.get("completion")), "tokens_cache_read": whole(usage.get("cached")),
@@ -89,6 +90,13 @@ def _one(entry: Mapping[str, object], source: str, sweep: str, started: datetime
         },
         remark=remark,
     )  # fmt: skip
+
+
+def _after(started: datetime | None, latency_ms: float | None) -> datetime | None:
+    try:
+        return None if started is None or latency_ms is None else started + timedelta(milliseconds=latency_ms)
+    except OverflowError:
+        return None
 
 
 def task_of(entry: Mapping[str, object]) -> str:

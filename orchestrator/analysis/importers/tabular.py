@@ -25,6 +25,7 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "started_at": ("started_at", "created_at", "ts", "timestamp"),
     "status": ("status",),
 }
+MAX_TRIALS = 1_000_000
 _TRUE = frozenset({"1", "true", "yes", "pass", "passed", "1.0", "c"})
 _FALSE = frozenset({"0", "false", "no", "fail", "failed", "0.0", "i"})
 
@@ -98,6 +99,9 @@ def _counted(
 ) -> Iterator[Trial | Refused]:
     """The trials of a row that tells n and how many of them passed."""
     n = whole(told["n"])
+    if n is not None and n > MAX_TRIALS:
+        yield Refused(source, f"n is {told['n']!r}: more than {MAX_TRIALS} trials of one task")
+        return
     c = whole(told["c"]) if "c" in told else _passes(n, str(told["rate"]).strip(), scale)
     if isinstance(c, str):
         yield Refused(source, c)

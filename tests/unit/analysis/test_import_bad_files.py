@@ -237,3 +237,43 @@ def test_a_file_of_another_format_never_ends_in_a_traceback(
     for file in files:
         code, told = run(capsys, monkeypatch, file, "--format", name, "--dry-run")
         assert code == 0 or told.rstrip().endswith("."), (file, told)
+
+
+ODD: dict[str, Bad] = {
+    "a time beyond all clocks": changed(TAU2, lambda d: d["simulations"][0].update(start_time=1e300, end_time=10**30)),
+    "a time before all clocks": changed(
+        TAU2, lambda d: d["simulations"][0].update(start_time="0001-01-01T00:00:00+14:00")),
+    "a count of tokens beyond 64 bits": changed(
+        HEADLESS, lambda d: d["usage"].update(input_tokens=10**30), "fix-parser-1.json"),
+    "a latency without end": changed(PROMPTFOO, lambda d: first(d).update(latencyMs=1e300)),
+    "a list for a number": changed(PROMPTFOO, lambda d: first(d).update(promptIdx=[])),
+    "half a character in a name": changed(TAU2, lambda d: d["info"]["agent_info"].update(llm="\ud800")),
+    "half a character in an id": changed(SWE, lambda d: d["resolved_ids"].append("\ud800")),
+    "a number for a model": changed(INSPECT / "short.json", lambda d: d["eval"].update(model=float("inf"))),
+    "an object for a version": changed(
+        HARBOR / "p-multi", lambda d: d["agent_info"].update(version={"a": 1}), TRIAL),
+    "figures of very many trials": text("t.csv", "agent,tasks,trials,pass^1\na,500,100000000000,50.0\n"),
+    "a figure for a large k": text("t.csv", "agent,tasks,trials,pass^50\na,500,100,0.5\n"),
+    "very many trials of one task": text("t.csv", "task,n,c\na,1000000000000,5\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_values_that_no_column_holds_end_in_rows_or_a_sentence(
+    odd: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be stored is unknown; a trial whose other columns are sound is a row all the same."""
+    (tmp_path / "in").mkdir()
+    path = ODD[odd](tmp_path / "in")
+    code, told = run(capsys, monkeypatch, path, "--results", tmp_path / "out")
+    assert (code == 2) == (path.suffix == ".csv")
+    assert code == 0 or told.rstrip().endswith(".")
+    assert bool(list((tmp_path / "out").rglob("*.parquet"))) == (code != 2)
+
+
+def test_a_negative_repeat_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = text("t.csv", "task,repeat,passed\na,-1,1\na,0,1\n")(tmp_path)
+    code, told = run(capsys, monkeypatch, path, "--dry-run")
+    assert (code, "-1 is no number of a repeat" in told) == (1, True)

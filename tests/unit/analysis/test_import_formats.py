@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -192,3 +193,41 @@ def test_a_file_that_became_shorter_leaves_no_old_rows(tmp_path: Path, monkeypat
         import_results(table, str(tmp_path / "out"), Options())
     rows = ds.dataset(tmp_path / "out/trials", schema=trials_schema()).to_table().to_pylist()
     assert sorted(row["task"] for row in rows) == ["a", "b"]
+
+
+def large(kind: str, path: Path) -> int:
+    """A document of 300 trials with 100 kB of text each, in the form of a tool; how many trials it has."""
+    text = "x" * 100_000
+    first, each, last = {
+        "inspect": (
+            '{"version": 2, "eval": {"task": "t", "model": "m"}, "samples": [',
+            lambda n: {"id": n, "epoch": 1, "messages": [text], "scores": {"s": {"value": "C"}}},
+            '], "reductions": []}',
+        ),
+        "tau-bench": ("[", lambda n: {"task_id": n, "trial": 0, "reward": 1.0, "info": {}, "traj": [text]}, "]"),
+        "promptfoo": (
+            '{"results": {"version": 3, "prompts": [], "results": [',
+            lambda n: {"testIdx": n, "promptIdx": 0, "success": True, "score": 1, "response": {"output": text}},
+            ']}, "config": {}}',
+        ),
+    }[kind]
+    with path.open("w") as stream:
+        stream.write(first)
+        for number in range(300):
+            stream.write(("," if number else "") + json.dumps(each(number)))
+        stream.write(last)
+    return 300
+
+
+@pytest.mark.parametrize("kind", ["inspect", "tau-bench", "promptfoo"])
+def test_a_large_document_is_imported_in_little_memory(kind: str, tmp_path: Path) -> None:
+    count = large(kind, tmp_path / "large.json")
+    size = (tmp_path / "large.json").stat().st_size
+    import_results(LOOP, None, Options())
+    tracemalloc.start()
+    report = import_results(tmp_path / "large.json", None, Options())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (report.format, report.rows) == (kind, count)
+    assert size > 30_000_000
+    assert peak < 10_000_000
