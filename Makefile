@@ -61,7 +61,7 @@ cluster-down: $(VENV)/.dev
 
 cluster-check: $(VENV)/.dev
 	$(BIN)/passhat images bootstrap
-	$(BIN)/python -m pytest tests/cluster/three_nodes.py tests/cluster/losses.py
+	$(BIN)/python -m pytest tests/cluster/three_nodes.py tests/cluster/losses.py tests/cluster/models_over_nodes.py tests/cluster/autoscaling.py
 
 # Simulated coverage and size with known truth; build/coverage.json. Eleven minutes on 2 cores.
 sim: $(VENV)/.dev
