@@ -20,9 +20,13 @@ def map_partitions(address: str) -> Callable[[Callable[[Part], Found], list[Part
     def run(work: Callable[[Part], Found], parts: list[Part]) -> Iterable[Found]:
         if not ray.is_initialized():
             connect(None if address == "local" else address)
-        task: Any = ray.remote(work)
-        shipped = [task.options(num_cpus=1).remote(part) for part in parts]
+        task: Any = ray.remote(_apply)  # Ray takes functions, and `work` may be a partial one
+        shipped = [task.options(num_cpus=1).remote(work, part) for part in parts]
         for reference in shipped:
             yield ray.get(reference)
 
     return run
+
+
+def _apply(work: Callable[[Part], Found], part: Part) -> Found:
+    return work(part)
