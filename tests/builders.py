@@ -22,3 +22,16 @@ def make_task(folder: Path, toml: str = IMAGE, files: Mapping[str, str | None] |
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     return folder
+
+
+def make_hello_task(folder: Path, cpus: float = 1.0, first: str = "") -> Path:
+    """A task for the real engine: write hello to a file, off the network. `first`: what its solution does before."""
+    toml = f"""[environment]
+docker_image = "passhat-base:bookworm"
+cpus = {cpus}
+memory_mb = 128
+network_mode = "no-network"
+"""
+    check = '[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
+    content = {"solution/solve.sh": f"{first}echo hello > /tmp/answer.txt\n", "tests/test.sh": check}
+    return make_task(folder, toml, content)

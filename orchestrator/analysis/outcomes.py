@@ -1,6 +1,6 @@
 """Outcomes by repeat: the runs of an arm, their scores and the test of how they differ."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -20,9 +20,9 @@ RUN_KEYS = (*ARM_KEYS, "sweep", "wave", "day", "repeat", "task", "node")
 
 @dataclass(frozen=True, slots=True)
 class RunReduction:
-    """n and c of each trial under a scoring rule."""
+    """n: final trials, not suspect, whose status `counts`; c: those of them that passed."""
 
-    rule: ScoringRule
+    counts: Callable[[Status], bool]
 
     @property
     def wanted(self) -> Wanted:
@@ -31,14 +31,14 @@ class RunReduction:
     def reduce(self, block: Block, code: NDArray[np.int64], size: int) -> dict[str, Sums]:
         status = checked_statuses(block.coded["status"])
         trial = block.flags["final"] & ~block.flags["suspect"]
-        counts = trial & np.array([self.rule.counts(s) for s in status])[block.coded["status"].codes]
+        counts = trial & np.array([self.counts(s) for s in status])[block.coded["status"].codes]
         passed = counts & np.array([s is Status.PASSED for s in status])[block.coded["status"].codes]
         return {"n": np.bincount(code[counts], minlength=size), "c": np.bincount(code[passed], minlength=size)}
 
 
 def runs_gathering(rule: ScoringRule) -> GroupedBy:
     """Trials of all runs: 1 entry per trial, so memory grows with trials, not with attempts or columns."""
-    return GroupedBy(RUN_KEYS, RunReduction(rule))
+    return GroupedBy(RUN_KEYS, RunReduction(rule.counts))
 
 
 def run_rows(runs: Grouped) -> Iterator[RunRow]:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.analysis.blocks import Block, Coded, Wanted
-from orchestrator.analysis.cells import ARM_KEYS, checked_statuses
-from orchestrator.analysis.grouping import Grouped, GroupedBy, Sums, merge, reduce_block
+from orchestrator.analysis.cells import ARM_KEYS
+from orchestrator.analysis.grouping import Grouped, GroupedBy, merge, reduce_block
 from orchestrator.analysis.outcomes import RunReduction
 from orchestrator.core.status import ScoringRule, Status
 
@@ -32,7 +31,7 @@ class Hours:
         hour = np.full(block.rows, 24, dtype=np.int32)
         hour[known] = (started[known] // _HOUR_US % 24).astype(np.int32)
         timed = replace(block, coded={**block.coded, "hour": Coded(_HOURS, hour)})
-        return reduce_block(timed, (*ARM_KEYS, "task", "hour"), RunReduction(self.rule))
+        return reduce_block(timed, (*ARM_KEYS, "task", "hour"), RunReduction(self.rule.counts))
 
     def join(self, parts: Sequence[Grouped]) -> Grouped:
         return merge(parts)
@@ -41,19 +40,9 @@ class Hours:
         return len(part)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeReduction:
-    """n: final trials whatever their ending, not suspect; c: those that passed."""
-
-    @property
-    def wanted(self) -> Wanted:
-        return Wanted(("status",), (), ("final", "suspect"))
-
-    def reduce(self, block: Block, code: NDArray[np.int64], size: int) -> dict[str, Sums]:
-        status = checked_statuses(block.coded["status"])
-        trial = block.flags["final"] & ~block.flags["suspect"]
-        passed = trial & np.array([s is Status.PASSED for s in status])[block.coded["status"].codes]
-        return {"n": np.bincount(code[trial], minlength=size), "c": np.bincount(code[passed], minlength=size)}
+def _whatever(_: Status) -> bool:
+    return True
 
 
-NODES = GroupedBy((*ARM_KEYS, "node"), NodeReduction())
+NODES = GroupedBy((*ARM_KEYS, "node"), RunReduction(_whatever))
+"""n: final trials whatever their ending, not suspect; c: those that passed."""

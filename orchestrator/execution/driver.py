@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from orchestrator.core.dispatch import Action, Dispatcher, Job, Retire, Shape, Spawn, Start
+from orchestrator.core.dispatch import Action, Dispatcher, Job, Retire, Spawn, Start
 from orchestrator.core.ending import Ending
 from orchestrator.core.retry import BROKEN_TASK, RetryPolicy, is_taken_up_again, uses_up
 from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, Outcome, SweepFacts, begun_fields
+from orchestrator.execution.awaiting import AwaitedNodes
 from orchestrator.execution.cluster import AttemptEnded, Cluster, Event, WorkerDied, WorkerReady
 from orchestrator.execution.progress import Progress
 from orchestrator.execution.rows import lost_row, requested
@@ -73,10 +74,8 @@ class Driver:
         self._assign, self._usage, self._monotonic, self._now = assign, usage, monotonic, now
         self._spending = spending or Spending()
         self._spent_usd = 0.0
-        self._await_nodes_s = await_nodes_s
-        self._stuck_since_s: float | None = None
-        self._told_misfits: set[Shape] = set()
-        self._capacity = capacity = cluster.capacity()
+        self._awaited = AwaitedNodes(await_nodes_s)
+        capacity = cluster.capacity()
         self._dispatcher = Dispatcher(
             capacity.cpus,
             capacity.memory_mb,
@@ -115,8 +114,7 @@ class Driver:
             if now_s - last_tick >= TICK_S or not events:
                 last_tick = now_s
                 self._check_spending(now_s - begun_s)
-                self._refresh_capacity()
-                self._check_nodes(now_s)
+                self._refresh_capacity(now_s)
                 self._act(self._dispatcher.tick(now_s))
                 if not events and not self._running and self._dispatcher.pending:
                     time.sleep(0.01)
@@ -283,27 +281,16 @@ class Driver:
         if limit.seconds is not None and elapsed_s >= limit.seconds:
             self.stop(f"the budget of {limit.seconds / 3600:g} hours is used up")
 
-    def _check_nodes(self, now_s: float) -> None:
-        """Say which trials wait for a larger node, and stop when nothing else is left and none comes."""
-        if self._await_nodes_s is None:
-            return
-        shapes = self._dispatcher.pending_shapes
-        misfits = {shape: why for shape in shapes if (why := self._capacity.misfit(shape)) is not None}
-        for shape in misfits.keys() - self._told_misfits:
-            self._told_misfits.add(shape)
-            self._book.notify("waiting", {"message": f"trials wait for a node that is not there yet: {misfits[shape]}"})
-        if self._running or not misfits or len(misfits) < len(shapes):
-            self._stuck_since_s = None
-            return
-        self._stuck_since_s = now_s if self._stuck_since_s is None else self._stuck_since_s
-        if now_s - self._stuck_since_s >= self._await_nodes_s:
-            self.stop(f"no node came in {self._await_nodes_s / 60:.0f} minutes: {next(iter(misfits.values()))}")
-
-    def _refresh_capacity(self) -> None:
-        self._capacity = capacity = self._cluster.capacity()
+    def _refresh_capacity(self, now_s: float) -> None:
+        capacity = self._cluster.capacity()
         self._dispatcher.capacity_cpus = capacity.cpus
         self._dispatcher.capacity_memory_mb = capacity.memory_mb
         self._dispatcher.capacity_gpus = capacity.gpus
+        said, enough = self._awaited.look(self._dispatcher.pending_shapes, bool(self._running), capacity, now_s)
+        for text in said:
+            self._book.notify("waiting", {"message": text})
+        if enough is not None:
+            self.stop(enough)
 
     def _report(self, now_s: float) -> None:
         progress = self._book.progress

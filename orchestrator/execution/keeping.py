@@ -87,13 +87,30 @@ def end_when_orphaned(
     end: Callable[[], None] = lambda: os._exit(0),
 ) -> None:
     """Look now and then; end this process when it has been idle and without a controller for long."""
+    end_when_alone(
+        lambda: controller_lives() or not worker.idle,
+        end,
+        lambda: ORPHAN_WITH_OUTCOMES_S if worker.keeps else ORPHAN_S,
+        monotonic,
+        sleep,
+    )
+
+
+def end_when_alone(
+    needed: Callable[[], bool],
+    end: Callable[[], None],
+    patience_s: Callable[[], float] = lambda: ORPHAN_S,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Look now and then; end once nobody has needed this process for so long."""
     since: float | None = None
     while True:
         sleep(LOOK_S)
-        if controller_lives() or not worker.idle:
+        if needed():
             since = None
             continue
         since = monotonic() if since is None else since
-        if monotonic() - since >= (ORPHAN_WITH_OUTCOMES_S if worker.keeps else ORPHAN_S):
+        if monotonic() - since >= patience_s():
             end()
             return

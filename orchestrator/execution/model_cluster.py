@@ -19,7 +19,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from orchestrator.config import ConfigError
-from orchestrator.execution.keeping import LOOK_S, ORPHAN_S
+from orchestrator.execution.keeping import end_when_alone
 from orchestrator.execution.model_access import ModelAccess
 from orchestrator.execution.model_door import close_doors, open_doors
 from orchestrator.execution.model_service import ModelNeeds, serve_models
@@ -73,25 +73,6 @@ def _anybody(outliving: "Outliving") -> bool:
         return True
 
 
-def end_when_alone(
-    anybody: Callable[[], bool],
-    end: Callable[[], None],
-    monotonic: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Look now and then; end when neither controller nor worker has been there for long."""
-    since: float | None = None
-    while True:
-        sleep(LOOK_S)
-        if anybody():
-            since = None
-            continue
-        since = monotonic() if since is None else since
-        if monotonic() - since >= ORPHAN_S:
-            end()
-            return
-
-
 @contextmanager
 def serve_in_cluster(
     needs: ModelNeeds,
@@ -117,8 +98,7 @@ def serve_in_cluster(
             finally:
                 close_doors(access)
         return
-    actor = _gateway_here(needs, outliving)
-    access, said = _opened(actor)
+    actor, access, said = _gateway_here(needs, outliving)
     for words in said:
         say(words)
     try:
@@ -133,8 +113,8 @@ def serve_in_cluster(
     _close(actor, access)
 
 
-def _gateway_here(needs: ModelNeeds, outliving: "Outliving") -> Any:
-    """The sweep's gateway; made on this node if it is not there, or does not answer."""
+def _gateway_here(needs: ModelNeeds, outliving: "Outliving") -> tuple[Any, ModelAccess, list[str]]:
+    """The sweep's gateway, the way to it and what it says; made on this node if none is there that answers."""
     as_actor: Any = ray.remote(GatewayActor)
     options: dict[str, Any] = {"name": PREFIX + needs.sweep_id, "namespace": NAMESPACE, "lifetime": "detached"}
     options |= {"get_if_exists": True, "num_cpus": 0, "max_restarts": 0}
@@ -142,20 +122,23 @@ def _gateway_here(needs: ModelNeeds, outliving: "Outliving") -> Any:
     make = as_actor.options(**options)
     actor = make.remote(needs, outliving)
     try:
-        access, _ = _opened(actor)
+        access, said = _opened(actor)
         access.handle.spent_usd()
     except (GatewayError, RayError):
         ray.kill(actor)
         while actor_lives(PREFIX + needs.sweep_id):
             time.sleep(0.1)
         actor = make.remote(needs, outliving)
-    return actor
+        access, said = _opened(actor)
+    return actor, access, said
 
 
 def _opened(actor: Any) -> tuple[ModelAccess, list[str]]:
+    """Raises what serve_models does; such an actor is of no use and is ended."""
     try:
         access, said = ray.get(actor.open.remote(), timeout=OPEN_S)
     except RayTaskError as error:
+        ray.kill(actor)
         raise error.cause from None
     return access, said
 

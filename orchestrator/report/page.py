@@ -12,7 +12,7 @@ from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from orchestrator.analysis.tables import Summary
-from orchestrator.report import arms, comparisons, conditions, effects
+from orchestrator.report import arms, comparisons, conditions, effects, repeats
 from orchestrator.report.evidence import TaskLink
 from orchestrator.report.figures import Figure, percent, span
 from orchestrator.report.vega import bundle, warm_up
@@ -21,8 +21,8 @@ FIGURES = (
     arms.scores,
     arms.curves,
     arms.tasks,
-    arms.runs,
-    arms.variance,
+    repeats.runs,
+    repeats.variance,
     conditions.resources,
     effects.resource_effects,
     comparisons.differences,

@@ -19,7 +19,7 @@ import duckdb
 import pytest
 from ray.autoscaler._private.fake_multi_node.node_provider import FAKE_HEAD_NODE_ID
 
-from tests.builders import make_task
+from tests.builders import make_hello_task
 
 pytestmark = [pytest.mark.docker, pytest.mark.ray]
 
@@ -32,12 +32,6 @@ results = "rows"
 agents = [{ name = "oracle", kind = "oracle" }]
 resources = [{ name = "1x" }]
 retry = { max = 0 }
-"""
-TASK = """[environment]
-docker_image = "passhat-base:bookworm"
-cpus = 2.0
-memory_mb = 128
-network_mode = "no-network"
 """
 LOOK = """
 from orchestrator.execution.ray_connection import connect
@@ -143,9 +137,7 @@ def wait_until(holds: Callable[[], object]) -> None:
 
 def test_a_sweep_that_fits_no_node_gets_one_and_lets_it_go(cluster: Grown, tmp_path: Path) -> None:
     assert cluster.nodes() == (1, 0)
-    files = {"solution/solve.sh": "echo hello > /tmp/answer.txt\n"}
-    files["tests/test.sh"] = '[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
-    make_task(tmp_path / "suite" / "large", TASK, files)
+    make_hello_task(tmp_path / "suite" / "large", cpus=2.0)
     (tmp_path / "sweep.toml").write_text(SWEEP_FILE)
     done = cluster.python("-m", "orchestrator.cli", "run", str(tmp_path / "sweep.toml"), "--address", cluster.address)
     assert done.returncode == 0, done.stdout + done.stderr

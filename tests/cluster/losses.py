@@ -17,9 +17,9 @@ from pyarrow.fs import copy_files
 
 from orchestrator.storage.root import Root
 from sandboxes.labels import SWEEP
-from tests.builders import make_task
+from tests.builders import make_hello_task
 from tests.cluster.nodes import NODES, TestCluster
-from tests.cluster.three_nodes import SPANS, TASK, assert_no_core_was_used_twice, rows
+from tests.cluster.three_nodes import SPANS, assert_no_core_was_used_twice, rows
 from tests.s3_server import CREDENTIALS, new_bucket, s3_server
 
 SWEEP_FILE = """name = "losses"
@@ -120,9 +120,7 @@ def containers(sweep_id: str) -> list[object]:
 
 def submit(cluster: TestCluster, place: Place) -> None:
     folder = place.here
-    files = {"solution/solve.sh": "sleep 8; echo hello > /tmp/answer.txt\n"}
-    files["tests/test.sh"] = '[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
-    make_task(folder / "suite" / "slow", TASK, files)
+    make_hello_task(folder / "suite" / "slow", first="sleep 8; ")
     (folder / "sweep.toml").write_text(SWEEP_FILE.format(results=place.location))
     # The suite is where only the head sees it: it has to travel.
     assert cluster.run("head", ["rm", "-rf", "/tmp/losses"]).returncode == 0

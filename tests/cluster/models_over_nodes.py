@@ -20,7 +20,7 @@ from orchestrator.models.script import Case, Script, Turn
 from orchestrator.models.script_server import ScriptedModel, serve_script
 from sandboxes.docker import DockerProvider
 from sandboxes.labels import SWEEP
-from tests.builders import make_task
+from tests.builders import make_hello_task
 
 pytestmark = [pytest.mark.docker, pytest.mark.ray]
 
@@ -34,12 +34,6 @@ headers = {"x-api-key": os.environ["TOKEN"], "content-type": "application/json"}
 request = urllib.request.Request(os.environ["URL"] + "/v1/messages", json.dumps(body).encode(), headers)
 answer = json.load(urllib.request.urlopen(request, timeout=60))
 open("/tmp/answer.txt", "w").write(answer["content"][0]["text"])
-"""
-TASK = """[environment]
-docker_image = "passhat-base:bookworm"
-cpus = 1.0
-memory_mb = 128
-network_mode = "no-network"
 """
 SWEEP_FILE = """name = "asking"
 suite = "suite"
@@ -80,7 +74,7 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def model() -> Iterator[tuple[ScriptedModel, str]]:
     turn = Turn(text="hello", delay_s=ANSWER_S, usage={"input_tokens": 100, "output_tokens": 5})
-    case = Case(match="hello", solve=(turn,))
+    case = Case(match="Do it.", solve=(turn,))
     played = ScriptedModel(Script(cases=(case,)), api_key=KEY, keep=True)
     with serve_script(played) as server:
         yield played, server.url
@@ -104,9 +98,7 @@ def networks(sweep_id: str) -> list[dict[str, object]]:
 
 
 def write_sweep(folder: Path, upstream: str) -> Path:
-    files = {"solution/solve.sh": "echo hello > /tmp/answer.txt\n", "instruction.md": "Write hello to the file.\n"}
-    files["tests/test.sh"] = '[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
-    make_task(folder / "suite" / "ask", TASK, files)
+    make_hello_task(folder / "suite" / "ask")
     (folder / "sweep.toml").write_text(SWEEP_FILE.format(tool=TOOL, upstream=upstream))
     return folder / "sweep.toml"
 

@@ -12,7 +12,7 @@ import docker
 import duckdb
 import pytest
 
-from tests.builders import make_task
+from tests.builders import make_hello_task
 from tests.cluster.nodes import CHECKOUT, NODES, TestCluster
 
 LOOK = str(CHECKOUT / "tests" / "cluster" / "look.py")
@@ -23,12 +23,6 @@ results = "rows"
 agents = [{ name = "oracle", kind = "oracle" }]
 resources = [{ name = "pinned", pinned = true }]
 retry = { max = 0 }
-"""
-TASK = """[environment]
-docker_image = "passhat-base:bookworm"
-cpus = 1.0
-memory_mb = 128
-network_mode = "no-network"
 """
 STRANGER = "import ray; ray.init(address='auto', log_to_driver=False)"
 
@@ -53,9 +47,7 @@ def sweep(cluster: TestCluster) -> Path:
     """A sweep of nine trials with an exclusive core each, carried out from the head."""
     folder = cluster.results / "three"
     shutil.rmtree(folder, ignore_errors=True)
-    files = {"solution/solve.sh": "sleep 1; echo hello > /tmp/answer.txt\n"}
-    files["tests/test.sh"] = '[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
-    make_task(folder / "suite" / "slow", TASK, files)
+    make_hello_task(folder / "suite" / "slow", first="sleep 1; ")
     (folder / "sweep.toml").write_text(SWEEP)
     done = cluster.run("head", ["passhat", "run", "/results/three/sweep.toml", "--address", "auto"])
     assert done.returncode == 0, done.stdout + done.stderr

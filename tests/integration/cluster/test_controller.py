@@ -18,7 +18,7 @@ from orchestrator.execution.ray_controller import ask_snapshot, find_controller,
 from orchestrator.execution.ray_workers import actor_names
 from sandboxes.docker import DockerProvider
 from sandboxes.labels import SWEEP
-from tests.builders import make_task
+from tests.builders import make_hello_task
 
 pytestmark = [pytest.mark.docker, pytest.mark.ray]
 
@@ -29,12 +29,6 @@ results = "rows"
 agents = [{ name = "oracle", kind = "oracle" }]
 resources = [{ name = "1x" }]
 retry = { max = 0 }
-"""
-TASK = """[environment]
-docker_image = "passhat-base:bookworm"
-cpus = 1.0
-memory_mb = 128
-network_mode = "no-network"
 """
 LONG_S = 150.0
 
@@ -48,9 +42,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Path:
-    files = {"solution/solve.sh": "sleep 5; echo hello > /tmp/answer.txt\n"}
-    files["tests/test.sh"] = '[ "$(cat /tmp/answer.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n'
-    make_task(tmp_path / "suite" / "slow", TASK, files)
+    make_hello_task(tmp_path / "suite" / "slow", first="sleep 5; ")
     (tmp_path / "sweep.toml").write_text(SWEEP_FILE)
     return tmp_path / "sweep.toml"
 

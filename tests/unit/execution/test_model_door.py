@@ -8,9 +8,8 @@ import pytest
 
 from orchestrator.config import ConfigError
 from orchestrator.execution import model_door
-from orchestrator.execution.keeping import LOOK_S, ORPHAN_S
+from orchestrator.execution.keeping import LOOK_S, ORPHAN_S, end_when_alone
 from orchestrator.execution.model_access import ModelAccess
-from orchestrator.execution.model_cluster import end_when_alone
 from orchestrator.execution.model_door import SILENT_LOOKS, Door, wait_until_silent
 from orchestrator.models.gateway import GatewayHandle
 
@@ -37,7 +36,9 @@ def test_a_gateway_ends_when_nobody_has_been_there_for_long() -> None:
     def sleep(seconds: float) -> None:
         clock.now += seconds
 
-    end_when_alone(lambda: there[next(looks)], lambda: ended.append(clock.now), lambda: clock.now, sleep)
+    end_when_alone(
+        lambda: there[next(looks)], lambda: ended.append(clock.now), monotonic=lambda: clock.now, sleep=sleep
+    )
     assert ended == [pytest.approx(5 * LOOK_S + ORPHAN_S)]
 
 
