@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from orchestrator.models.calibration import Calibration
+    from orchestrator.models.calibration import Calibration, Repeatability
     from orchestrator.models.judgements import Grade
     from orchestrator.models.judging import Scale
     from orchestrator.storage.root import Root
@@ -152,15 +152,16 @@ def check_command(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Calibrate a judge per arm: agreement, kappa, sensitivity, specificity, with intervals over tasks.
+    """Calibrate a judge per arm: agreement, kappa, sensitivity, specificity, with intervals over tasks; and, where
+    attempts were graded twice (`judge run --times 2`), against itself.
 
     Example: passhat judge check results --labels people.csv
     """
     import json
     from dataclasses import asdict
 
-    from orchestrator.models.calibration import Pair, calibrate
-    from orchestrator.models.judgements import JudgementError, first_grades, pairs, parse_labels
+    from orchestrator.models.calibration import Pair, calibrate, repeatability
+    from orchestrator.models.judgements import JudgementError, first_grades, graded_twice, pairs, parse_labels
     from orchestrator.storage.root import Root
 
     root = Root(results)
@@ -173,17 +174,21 @@ def check_command(
     known = {attempt: bool(row["passed"]) for attempt, row in rows.items()}
     if labels is not None:
         known = parse_labels(labels.read_text(encoding="utf-8"), str(labels))
+    unit = {attempt: str(row["task_cluster"] or row["task"]) for attempt, row in rows.items()}
     compared = [
-        Pair(str(rows[attempt]["arm"]), str(rows[attempt]["task_cluster"] or rows[attempt]["task"]), judge, truth)
+        Pair(str(rows[attempt]["arm"]), unit[attempt], judge, truth)
         for attempt, judge, truth in pairs(first_grades(grades), known)
         if attempt in rows
     ]
     unclear = sum(grade.passed is None for grade in grades)
     found = calibrate(compared, seed)
+    itself = repeatability((unit[name], first, again) for name, first, again in graded_twice(grades) if name in unit)
     if as_json:
-        typer.echo(json.dumps({"judge": versions[0], "unclear": unclear, **asdict(found)}, indent=1))
+        told = {**asdict(found), "repeatability": None if itself is None else asdict(itself)}
+        typer.echo(json.dumps({"judge": versions[0], "unclear": unclear, **told}, indent=1))
         return
     _print_check(versions[0], "tests" if labels is None else str(labels), unclear, found)
+    typer.echo(_against_itself(itself))
 
 
 def _print_check(version: str, against: str, unclear: int, found: "Calibration") -> None:
@@ -210,6 +215,25 @@ def _print_check(version: str, against: str, unclear: int, found: "Calibration")
         seen, true = gap.by_judge.difference.value, gap.by_truth.difference.value
         first, second = (arm for arm, _ in found.arms)
         typer.echo(f"{second} less {first}: {share(seen)} points as the judge sees it, {share(true)} as known")
+
+
+def _against_itself(found: "Repeatability | None") -> str:
+    from orchestrator.cli.tables import share
+
+    if found is None:
+        return "against itself: no attempt is graded twice; `passhat judge run --times 2` shows the judge's own noise"
+    noise = found.noise
+    told = [f"against itself: {found.changed} of {found.attempts} grades changed when given again"]
+    if noise.variance is not None:
+        part = "" if noise.share is None else f", {noise.share:.0%} of the variance between trials of a task"
+        told.append(f"noise of one grade: standard deviation {noise.variance**0.5:.2f}{part}")
+    if noise.shift is not None and noise.shift.value is not None:
+        low, high = noise.shift.low, noise.shift.high
+        bounds = "" if low is None or high is None else f" ({share(low)} to {share(high)})"
+        told.append(
+            f"second less first: {share(noise.shift.value)} points{bounds}; what a later wave shows beside it is drift"
+        )
+    return "; ".join(told) if noise.reason is None else f"{told[0]}: {noise.reason}"
 
 
 def _interval(figures: object, name: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.stats.drift import JudgeNoise, judge_noise
 from orchestrator.stats.judge_arms import EqualTreatment, JudgeGap, equal_treatment, gap_seen
 from orchestrator.stats.judges import Agreement, agreement
 
@@ -33,6 +34,25 @@ class Calibration:
     arms: tuple[tuple[str, Agreement], ...]
     equal: tuple[EqualTreatment, ...] = ()
     gap: JudgeGap | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeatability:
+    """A judge against itself: attempts graded twice, how many of the grades changed, and the noise that this shows."""
+
+    attempts: int
+    changed: int
+    noise: JudgeNoise
+
+
+def repeatability(twice: Iterable[tuple[str, float, float]]) -> Repeatability | None:
+    """From (task cluster, first score, second score) of each attempt, 0 to 1; None where nothing was graded twice."""
+    listed = sorted(twice)
+    if not listed:
+        return None
+    units, first, second = zip(*listed, strict=True)
+    changed = sum(a != b for a, b in zip(first, second, strict=True))
+    return Repeatability(len(listed), changed, judge_noise(first, second, units))
 
 
 def calibrate(pairs: Iterable[Pair], seed: int = 0) -> Calibration:

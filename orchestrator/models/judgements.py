@@ -77,6 +77,17 @@ def first_grades(grades: Iterable[Grade]) -> dict[str, Grade]:
     return {grade.attempt_id: grade for grade in sorted(grades, key=lambda g: (g.attempt_id, -g.n))}
 
 
+def graded_twice(grades: Iterable[Grade]) -> Iterator[tuple[str, float, float]]:
+    """(attempt, first score, second score), 0 to 1, of attempts with two readable grades or more."""
+    scores: dict[str, list[float]] = {}
+    for grade in sorted(grades, key=lambda g: (g.attempt_id, g.n)):
+        if grade.score is not None:
+            scores.setdefault(grade.attempt_id, []).append(grade.score)
+    for attempt, (first, *more) in scores.items():
+        if more:
+            yield attempt, first, more[0]
+
+
 def pairs(grades: Mapping[str, Grade], labels: Mapping[str, bool]) -> Iterator[tuple[str, bool, bool]]:
     """(attempt, what the judge says, what is known) where both are there."""
     for attempt, known in labels.items():

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+HOLDS = {True: "yes", False: "NO", None: "-"}
 MODULES = ("startup_bench", "trial_bench", "orchestration_bench", "stats_bench", "analysis_bench", "models_bench")
 
 
@@ -27,12 +28,12 @@ def main(names: list[str]) -> int:
     for row in found:
         value = row["value"]
         shown = f"{value:.3g}" if isinstance(value, float) else str(value)
-        table.add_row(str(row["name"]), shown, str(row["unit"]), str(row["aim"]), "yes" if row["holds"] else "NO")
+        table.add_row(str(row["name"]), shown, str(row["unit"]), str(row["aim"] or "-"), HOLDS[row["holds"]])
     Console(width=110).print(table)
     target = Path(f"build/{'-'.join(names) or 'bench'}.json")
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps(found, indent=1))
-    return 0 if all(row["holds"] for row in found) else 1
+    return 0 if all(row["holds"] is not False for row in found) else 1
 
 
 if __name__ == "__main__":

@@ -110,6 +110,8 @@ def test_a_judge_grades_what_is_stored_once_and_is_calibrated(results: str, serv
     printed = call("judge", "check", results)
     assert "judge judge-1/1/scripted/" in printed
     assert "0.0 points as the judge sees it, 0.0 as known" in printed
+    assert checked["repeatability"]["attempts"] == 10
+    assert "against itself: 0 of 10 grades changed when given again" in printed
 
 
 def test_prices_and_an_example_script_are_printed() -> None:

@@ -2,12 +2,13 @@
 
 import pytest
 
-from orchestrator.models.calibration import Pair, calibrate
+from orchestrator.models.calibration import Pair, calibrate, repeatability
 from orchestrator.models.judge import Graded
 from orchestrator.models.judgements import (
     JudgementError,
     first_grades,
     grade_of,
+    graded_twice,
     material,
     pairs,
     parse_grade,
@@ -71,6 +72,24 @@ def test_grades_are_written_and_read_back_and_the_first_counts() -> None:
     for data in (b"", b"[]", b'{"a": 1}'):
         with pytest.raises(JudgementError):
             parse_grade(data)
+
+
+def test_a_judge_against_itself_counts_what_changed_and_keeps_the_shift_apart() -> None:
+    grades = [grade_of(f"a-{i}", n, graded(bool((i + n * (i == 3)) % 2))) for i in range(8) for n in (0, 1)]
+    grades.append(grade_of("once", 0, graded(True)))
+    grades += [grade_of("unclear", 0, graded(None)), grade_of("unclear", 1, graded(True))]
+    twice = list(graded_twice(reversed(grades)))
+    assert [attempt for attempt, _, _ in twice] == [f"a-{i}" for i in range(8)]
+    found = repeatability((f"t{i % 4}", a, b) for i, (_, a, b) in enumerate(twice))
+    assert found is not None
+    assert (found.attempts, found.changed) == (8, 1)
+    assert found.noise.shift is not None
+    assert found.noise.shift.value == pytest.approx(-1 / 8)
+    assert found.noise.variance == pytest.approx(1 / 16)
+    moved = repeatability((f"t{i % 2}", 0.0, 1.0) for i in range(6))
+    assert moved is not None
+    assert (moved.changed, moved.noise.variance, moved.noise.shift.value) == (6, 0.0, 1.0)
+    assert repeatability(()) is None
 
 
 def test_labels_are_strict() -> None:
