@@ -83,9 +83,17 @@ def frame(summary: Summary, table: str, kind: Kind = "pyarrow") -> Any:
     return found.to_pandas() if kind == "pandas" else library.from_arrow(found)
 
 
-def plot(summary: Summary, figure: str) -> Mapping[str, object]:
-    """A figure as a Vega-Lite specification, e.g. for altair.Chart.from_dict. Raises ValueError where there is none."""
-    drawn = {item.key: item for item in figures(summary)}
+def plot(summary: Summary, figure: str, *, suite: str | None = None) -> Mapping[str, object]:
+    """A figure as a Vega-Lite specification, e.g. for altair.Chart.from_dict. Raises ValueError where there is none.
+
+    suite: whose figure, where the summary holds several suites.
+    """
+    names = ", ".join(summary.suites)
+    if suite is not None and suite not in summary.suites:
+        raise ValueError(f"There is no suite {suite!r}; there are {names}.")
+    if suite is None and len(summary.suites) > 1:
+        raise ValueError(f"A figure is of one suite, and the summary holds {names}: name one with suite=.")
+    drawn = {item.key: item for item in figures(summary.of_suite(suite) if suite else summary)}
     if figure not in drawn:
         raise ValueError(f"There is no figure {figure!r}; there are {', '.join(drawn)}.")
     spec = drawn[figure].spec

@@ -15,6 +15,7 @@ from orchestrator.analysis.tables import Summary
 from orchestrator.storage.root import Root
 
 COLUMNS = (
+    "suite",
     "task",
     "attempt_id",
     "arm",
@@ -36,22 +37,26 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 def read_attempts(
     roots: Sequence[str], summary: Summary, *, tasks: int = 40, at_most: int = 300
 ) -> dict[str, list[dict[str, object]]]:
-    """Attempts of the tasks whose outcome varies most, at most so many of each; those with a transcript first."""
-    spread: dict[str, float] = {}
+    """Attempts of the tasks whose outcome varies most, at most so many of each; those with a transcript first.
+
+    By task, or by `suite: task` where there are several suites.
+    """
+    spread: dict[tuple[str, str], float] = {}
     for row in summary.tasks:
-        rate = row.c / row.n if row.n else 0.0
-        spread[row.task] = spread.get(row.task, 0.0) + rate * (1 - rate)
-    chosen = sorted(spread, key=lambda task: (-spread[task], task))[:tasks]
-    wanted = pa.array(chosen, pa.string())
+        rate, key = row.c / row.n if row.n else 0.0, (row.arm.suite, row.task)
+        spread[key] = spread.get(key, 0.0) + rate * (1 - rate)
+    chosen = sorted(spread, key=lambda key: (-spread[key], key))[:tasks]
+    wanted = pa.array([task for _, task in chosen], pa.string())
     kept = [t.filter(pc.is_in(t.column("task"), value_set=wanted)) for t in scan(row_files(roots), COLUMNS)]
     rows = pa.concat_tables(kept, promote_options="permissive")
     order = [("silent", "ascending"), *((name, "ascending") for name in ("arm", "day", "repeat", "attempt"))]
     rows = rows.append_column("silent", rows.column("transcript_uri").is_null()).sort_by(order)
     found = {}
-    for task in chosen:
-        mine = rows.filter(pc.equal(rows.column("task"), task)).slice(0, at_most)
+    for suite, task in chosen:
+        here = pc.and_(pc.equal(rows.column("suite"), suite), pc.equal(rows.column("task"), task))
+        mine = rows.filter(here).slice(0, at_most)
         if mine.num_rows:
-            found[task] = mine.drop_columns(["silent"]).to_pylist()
+            found[task if len(summary.suites) == 1 else f"{suite}: {task}"] = mine.drop_columns(["silent"]).to_pylist()
     return found
 
 

@@ -89,5 +89,6 @@ def _reason(smallest: int, silent: int) -> str | None:
     if silent:
         told.append(f"{silent} tasks have no trial with a verdict and are left out")
     if smallest < 3:
-        told.append(f"a task has {smallest} trials with a verdict, so that pass@3 and pass^3 cannot be given")
+        held = f"{smallest} trial{'s' * (smallest != 1)} with a verdict"
+        told.append(f"a task has {held}, so that pass@3 and pass^3 cannot be given")
     return " and ".join(told) or None

@@ -49,7 +49,7 @@ def command(
             "known": dict(report.known), "unknown": report.unknown, "refused": report.refused_count,
             "reasons": [{"where": r.where, "reason": r.reason} for r in report.refused],
             "remarks": [{"where": r.where, "remark": r.reason} for r in report.remarks],
-            "remarked": report.remarks_count, "suites": report.suites,
+            "remarked": report.remarks_count, "suites": report.suites, "by_score": report.by_score,
         }  # fmt: skip
         typer.echo(json.dumps(told, indent=1))
     else:
@@ -57,6 +57,11 @@ def command(
         typer.echo(f"{report.format}: {report.rows} rows {'would be' if dry_run else 'were'} imported ({endings}).")
         if len(report.suites) > 1:
             typer.echo(f"They are of {len(report.suites)} suites, each under its own name: {', '.join(report.suites)}.")
+        if report.by_score:
+            typer.echo(
+                f"Nothing but the score tells whether {report.by_score} of them passed: a score of {pass_at:g} or more "
+                "counts as a pass; say otherwise with --pass-at, or name the column: --map passed=COLUMN."
+            )
         if dry_run:
             partly = [f"{n} ({c} of {report.rows})" for n, c in report.known.items() if c < report.rows]
             typer.echo("Known in every row: " + ", ".join(n for n, c in report.known.items() if c == report.rows) + ".")
@@ -70,4 +75,9 @@ def command(
                 typer.echo(f"{word}: {entry.where}: {entry.reason}.", err=True)
             if count > 20:
                 typer.echo(f"{word}: ... {count} in all.", err=True)
+        if report.doubled and report.format == "table":
+            typer.echo(
+                "If another column tells such rows apart, say what it holds: --map suite=COLUMN, or agent, resources, repeat.",
+                err=True,
+            )
     raise typer.Exit(1 if report.refused_count or report.remarks_count else 0)

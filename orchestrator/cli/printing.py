@@ -24,7 +24,12 @@ def scoring_rule(name: str) -> "ScoringRule":
 
 
 def print_arms(summary: "Summary") -> None:
-    """The quoted numbers of every arm, and what they estimate."""
+    """The quoted numbers of every arm, and what they estimate, suite by suite."""
+    for suite in summary.suites:
+        _print_suite(summary.of_suite(suite), f"suite {suite}" if len(summary.suites) > 1 else "")
+
+
+def _print_suite(summary: "Summary", title: str) -> None:
     rows, sentences = [], {}
     for row in summary.arms:
         if not row.quoted:
@@ -38,7 +43,7 @@ def print_arms(summary: "Summary") -> None:
         rows.append((row.arm.label, about.statistic, estimate, limits, str(about.tasks), n))
         if about.statistic == "pass@1":
             sentences[row.arm.label] = (about.sentence(), number.method)
-    print_table(("arm", "statistic", "estimate", "95% interval", "tasks", "n"), rows, named=True)
+    print_table(("arm", "statistic", "estimate", "95% interval", "tasks", "n"), rows, title=title, named=True)
     for sentence, method in list(sentences.values())[:1]:
         typer.echo(f"{sentence} Interval: {method}.")
 

@@ -1,8 +1,11 @@
 """`passhat summary`: the arms of a results folder in one short table."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from orchestrator.analysis.quick import QuickRow
 
 
 def command(
@@ -18,13 +21,30 @@ def command(
     from dataclasses import asdict
 
     from orchestrator.analysis.summary import quick_table
-    from orchestrator.cli.tables import print_table, share
 
     rows = quick_table(results, sweep)
     missing = [row for row in rows if row.pass_at_1 is None]
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=1))
         raise typer.Exit(1 if missing else 0)
+    suites = list(dict.fromkeys(row.suite for row in rows))
+    for suite in suites:
+        _print_arms([row for row in rows if row.suite == suite], suite if len(suites) > 1 else "")
+    typer.echo(
+        "trials: with a verdict (scoring rule default). infra: failed attempts of the machinery. s: median seconds."
+    )
+    for row in rows:
+        name = row.label if len(suites) == 1 else f"{row.suite}: {row.label}"
+        if row.without_verdict or row.suspect:
+            typer.echo(f"{name}: {row.without_verdict} trials without a verdict, {row.suspect} kept out as suspect.")
+        if row.reason is not None:
+            typer.echo(f"{name}: {row.reason}.")
+    raise typer.Exit(1 if missing else 0)
+
+
+def _print_arms(rows: "list[QuickRow]", suite: str) -> None:
+    from orchestrator.cli.tables import print_table, share
+
     print_table(
         ("arm", "tasks", "trials", "pass@1", "pass@3", "pass^3", "infra", "OOM", "s", "USD"),
         [
@@ -42,16 +62,6 @@ def command(
             )
             for row in rows
         ],
+        title=f"suite {suite}" if suite else "",
         named=True,
     )
-    typer.echo(
-        "trials: with a verdict (scoring rule default). infra: failed attempts of the machinery. s: median seconds."
-    )
-    for row in rows:
-        if row.without_verdict or row.suspect:
-            typer.echo(
-                f"{row.label}: {row.without_verdict} trials without a verdict, {row.suspect} kept out as suspect."
-            )
-        if row.reason is not None:
-            typer.echo(f"{row.label}: {row.reason}.")
-    raise typer.Exit(1 if missing else 0)

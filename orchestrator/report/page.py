@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -49,8 +49,17 @@ class Look:
     static: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The report of one suite: its cards and its figures; `suite` is empty where there is only one."""
+
+    suite: str
+    headline: list[tuple[str, str, str, str]]
+    figures: list[Figure]
+
+
 def figures(summary: Summary) -> list[Figure]:
-    """All figures of the report, in order."""
+    """All figures of a summary of one suite, in order."""
     return [make(summary) for make in FIGURES]
 
 
@@ -58,7 +67,7 @@ def page(summary: Summary, links: Sequence[TaskLink] = (), look: Look | None = N
     """The whole HTML file. Everything a suite or an agent named is escaped."""
     chosen = look or Look()
     warm_up()
-    drawn, pictures = _drawn(summary, chosen.static)
+    parts, pictures = _drawn(summary, chosen.static)
     environment = Environment(
         loader=PackageLoader("orchestrator.report", "."),
         autoescape=True,
@@ -66,13 +75,12 @@ def page(summary: Summary, links: Sequence[TaskLink] = (), look: Look | None = N
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    specs = {figure.key: figure.spec for figure in drawn if figure.spec is not None}
+    specs = {figure.key: figure.spec for part in parts for figure in part.figures if figure.spec is not None}
     return environment.get_template("page.html.j2").render(
         title=chosen.title,
         summary=summary,
         provenance=asdict(summary.provenance),
-        headline=headline(summary),
-        figures=drawn,
+        parts=parts,
         static=pictures,
         links=links,
         style=_own("page.css"),
@@ -117,17 +125,28 @@ def _fixed_width(spec: Mapping[str, object]) -> dict[str, object]:
     return {key: 640 if key == "width" and value == "container" else value for key, value in spec.items()}
 
 
-def _drawn(summary: Summary, static: bool) -> tuple[list[Figure], dict[str, str]]:
-    """All figures and their pictures; one figure is painted while the next one is being made."""
-    drawn: list[Figure] = []
+def _drawn(summary: Summary, static: bool) -> tuple[list[Part], dict[str, str]]:
+    """All figures by suite, and their pictures; one figure is painted while the next one is being made."""
+    parts: list[Part] = []
     painted: dict[str, Future[str]] = {}
     # Altair checks each of a chart's hundred parts against its schema, which takes a second; our tests let it.
     with debug_mode(False), ThreadPoolExecutor(1) as painter:
-        for make in FIGURES:
-            drawn.append(make(summary))
-            if static:
-                painted[drawn[-1].key] = painter.submit(static_svg, drawn[-1])
-    return drawn, {key: picture.result() for key, picture in painted.items()}
+        for number, (suite, own) in enumerate(_by_suite(summary), start=1):
+            parts.append(Part(suite, headline(own), []))
+            for make in FIGURES:
+                figure = make(own)
+                figure = replace(figure, key=f"{figure.key}-{number}") if suite else figure
+                parts[-1].figures.append(figure)
+                if static:
+                    painted[figure.key] = painter.submit(static_svg, figure)
+    return parts, {key: picture.result() for key, picture in painted.items()}
+
+
+def _by_suite(summary: Summary) -> list[tuple[str, Summary]]:
+    """Each suite's part of a summary: what is compared is compared within a suite."""
+    if len(summary.suites) < 2:
+        return [("", summary)]
+    return [(suite, summary.of_suite(suite)) for suite in summary.suites]
 
 
 def _own(name: str) -> str:

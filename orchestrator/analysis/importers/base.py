@@ -15,6 +15,7 @@ from orchestrator.core.status import Status
 
 _KINDS = {column.name: column.type for column in COLUMNS}
 _INT_END = 2**63
+THERE_ALREADY = "is there already"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -51,6 +52,7 @@ class Trial:
 
     attempt, final: as in the columns of trials; a harness that tries again itself tells of earlier attempts.
     remark: one sentence on what is odd about it; the row is kept and the import says so.
+    by_score: nothing told a pass or a failure but the score, against Options.pass_at.
     """
 
     source: str
@@ -67,6 +69,7 @@ class Trial:
     attempt: int = 0
     final: bool = True
     remark: str | None = None
+    by_score: bool = False
 
 
 class Importer(Protocol):
@@ -115,7 +118,7 @@ class RowMaker:
         text = "\0".join((sweep, suite, task, arm, "0", str(repeat)))
         key = hashlib.sha256(text.encode()).hexdigest()[:20]
         if (key, trial.attempt) in self._seen:
-            return Refused(trial.source, f"task {task} repeat {repeat} of {agent} is there already")
+            return Refused(trial.source, f"task {task} repeat {repeat} of {agent} {THERE_ALREADY}")
         self._seen.add((key, trial.attempt))
         self._next[group] = repeat + int(trial.final)
         started = trial.started_at or UNKNOWN_TIME

@@ -68,7 +68,7 @@ class _Arm:
 
     @property
     def label(self) -> str:
-        return f"{self.kind}k of {self.tasks} tasks with {self.trials} trials"
+        return f"{self.kind}k of {self.tasks} tasks with {_counted(self.trials)}"
 
 
 def _figures(record: Mapping[str, object]) -> dict[tuple[Kind, int], str]:
@@ -126,7 +126,7 @@ def _trials(arm: _Arm, scale: int) -> Iterator[Trial | Refused]:
     inversion = None if reason else _inverted(arm, scale)
     if reason is None and inversion is None:
         told = ", ".join(f"{arm.kind}{k}" for k in sorted(arm.printed))
-        reason = f"{told} alone does not tell how often each of {arm.tasks} tasks with {arm.trials} trials passed"
+        reason = f"{told} alone does not tell how often each of {arm.tasks} tasks with {_counted(arm.trials)} passed"
     elif inversion is not None and not inversion.attainable:
         reason = str(inversion.reason).rstrip(".")
     elif inversion is not None and not inversion.unique:
@@ -149,9 +149,9 @@ def _impossible(arm: _Arm, scale: int) -> str | None:
     """GRIM: each figure is a whole count over T C(n, k)."""
     for k, text in sorted(arm.printed.items()):
         if k > arm.trials:
-            return f"{arm.kind}{k} is printed for {arm.trials} trials of a task, of which it cannot be computed"
+            return f"{arm.kind}{k} is printed for {_counted(arm.trials)} of a task, of which it cannot be computed"
         if not prints(text, arm.tasks * comb(arm.trials, k), scale=scale):
-            return f"no counts of {arm.tasks} tasks with {arm.trials} trials print as {arm.kind}{k} = {text}"
+            return f"no counts of {arm.tasks} tasks with {_counted(arm.trials)} print as {arm.kind}{k} = {text}"
     return None
 
 
@@ -162,3 +162,7 @@ def _inverted(arm: _Arm, scale: int) -> Inversion | None:
     printed = tuple(arm.printed[k] for k in sorted(arm.printed))
     invert = invert_pass_hat if arm.kind == "pass^" else invert_pass_at
     return invert(printed, arm.tasks, scale=scale, limit=1)
+
+
+def _counted(trials: int) -> str:
+    return f"{trials} trial{'s' * (trials != 1)}"

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from orchestrator.analysis.importers.base import Importer, Options, Refused, RowMaker, Trial, UnreadableImportError
+from orchestrator.analysis.importers.base import (
+    THERE_ALREADY,
+    Importer,
+    Options,
+    Refused,
+    RowMaker,
+    Trial,
+    UnreadableImportError,
+)
 from orchestrator.analysis.importers.claude_loop import ClaudeLoop
 from orchestrator.analysis.importers.figures import Figures
 from orchestrator.analysis.importers.harbor import Harbor
@@ -40,6 +48,7 @@ class ImportReport:
     """What an import did, or with a dry run would do.
 
     refused: records that gave no row. remarks: what is odd about rows that were made. Both lists are bounded.
+    by_score: rows whose pass or failure is read off the score. doubled: refused records of a trial that was there.
     """
 
     format: str
@@ -50,6 +59,8 @@ class ImportReport:
     refused_count: int = 0
     remarks: list[Refused] = field(default_factory=list)
     remarks_count: int = 0
+    by_score: int = 0
+    doubled: int = 0
     suites: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
@@ -133,6 +144,7 @@ def _rows(
                 row = Refused(str(row["imported_from"]), str(error))
         if isinstance(row, Refused):
             report.refused_count += 1
+            report.doubled += row.reason.endswith(THERE_ALREADY)
             if len(report.refused) < keep_refused:
                 report.refused.append(row)
             continue
@@ -141,6 +153,7 @@ def _rows(
             if len(report.remarks) < keep_refused:
                 report.remarks.append(Refused(trial.source, trial.remark))
         report.rows += 1
+        report.by_score += isinstance(trial, Trial) and trial.by_score
         report.statuses[str(row["status"])] += 1
         report.known.update(name for name, value in row.items() if value is not None)
         yield row

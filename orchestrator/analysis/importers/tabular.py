@@ -1,6 +1,7 @@
 """CSV, JSONL and Parquet tables: one trial per row, or counts (n, c) per row, by a mapping of columns."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.analysis.importers.base import Options, Refused, Trial, UnreadableImportError, finite, moment, whole
@@ -133,7 +134,9 @@ def _single(
     outcome = _outcome(told, options)
     if isinstance(outcome, str):
         return Refused(source, outcome)
-    return _trial(told, record, columns, source, outcome[0], outcome[1], whole(told.get("repeat")))
+    silent = told.get("status") in (None, "") and told.get("passed") in (None, "") and outcome[1] is not None
+    found = _trial(told, record, columns, source, outcome[0], outcome[1], whole(told.get("repeat")))
+    return replace(found, by_score=silent)
 
 
 def _outcome(told: Mapping[str, object], options: Options) -> tuple[Status, float | None] | str:

@@ -81,7 +81,7 @@ def test_two_arms_from_figures_share_no_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ("a,28,1,84.9,,", r"no counts of 28 tasks with 1 trials print as pass\^1 = 84.9"),
+        ("a,28,1,84.9,,", r"no counts of 28 tasks with 1 trial print as pass\^1 = 84.9"),
         ("a,28,10,85.0,,", "alone does not tell how often each of 28 tasks"),
         ("a,50,2,42.0,20.0,10.0", r"pass\^3 is printed for 2 trials"),
         ("a,400,3,50,40,30", "more than one set of counts"),

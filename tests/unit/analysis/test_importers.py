@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
+from typer.testing import CliRunner
 
 from orchestrator.analysis.importers.base import Options, UnreadableImportError
 from orchestrator.analysis.importers.run import import_results
 from orchestrator.analysis.quick import quick_table
+from orchestrator.cli.main import app
 from orchestrator.storage.schema import trials_schema
 
 DATA = Path(__file__).parents[2] / "data"
@@ -55,6 +57,22 @@ def test_a_mapping_names_columns(tmp_path: Path) -> None:
     assert report.statuses["PASSED"] == 98
     with pytest.raises(UnreadableImportError, match="the columns are"):
         import_results(table, None, Options(mapping={"passed": "medal"}))
+
+
+def test_an_import_says_that_it_went_by_the_score_and_that_trials_came_twice(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("part,task,seed,score\na,x,0,0.5\na,y,0,1\nb,x,0,0\n")
+    shown = CliRunner().invoke(app, ["import", str(path), "--results", str(tmp_path / "out")])
+    assert shown.exit_code == 1
+    assert "Nothing but the score tells whether 2 of them passed: a score of 1 or more" in shown.stdout
+    assert "--map suite=COLUMN" in shown.stderr
+    words = ["import", str(path), "--results", str(tmp_path / "parts"), "--map", "suite=part", "--map", "passed=seed"]
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.output
+    assert "score" not in shown.stdout
+    told = CliRunner().invoke(app, ["summary", str(tmp_path / "parts")]).stdout.splitlines()
+    assert [line.strip() for line in told if line.startswith("suite ")] == ["suite a", "suite b"]
+    assert [line.split()[1] for line in told if line.startswith("unknown/unknown  ")] == ["2", "1"]
 
 
 def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:

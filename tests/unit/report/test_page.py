@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.analysis.attempts import read_attempts
 from orchestrator.analysis.context import Settings
 from orchestrator.analysis.simulate import AgentTruth, SettingTruth, Simulation, Truth
 from orchestrator.analysis.summary import aggregate
 from orchestrator.analysis.tables import Summary
+from orchestrator.api import plot
 from orchestrator.report.evidence import Kept, evidence_pages
 from orchestrator.report.page import FIGURES, Look, ThemeError, figures, page, read_theme
 
@@ -107,3 +109,28 @@ def test_a_theme_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "theme.json").write_text("[1]")
     with pytest.raises(ThemeError, match="no JSON object"):
         read_theme(tmp_path / "theme.json")
+
+
+def test_two_suites_stand_one_after_the_other_and_share_no_chart(tmp_path: Path) -> None:
+    for suite, ability in (("first", 1.0), ("second", -1.0)):
+        truth = Truth(agents=(AgentTruth("same", ability=ability),), settings=(SettingTruth("3x"),), tasks=8, repeats=4)
+        Simulation.of(replace(truth, suite=suite)).write(tmp_path / suite)
+    both = aggregate([str(tmp_path / name) for name in ("first", "second")], Settings(replicates=200))
+    assert both.suites == ("first", "second")
+    assert {row.arm.suite for row in both.of_suite("first").tasks} == {"first"}
+    text = page(both, (), Look(static=False))
+    assert re.findall(r'<h2 class="suite" id="(.*?)">Suite (.*?)</h2>', text) == [
+        ("suite-1", "first"),
+        ("suite-2", "second"),
+    ]
+    specs = json.loads(re.search(r'id="specs">(.*?)</script>', text, re.DOTALL).group(1))
+    for number, suite in enumerate(both.suites, 1):
+        (own,) = figures(both.of_suite(suite))[:1]
+        assert specs[f"{own.key}-{number}"] == own.spec
+        assert f'data-chart="{own.key}-{number}"' in text
+    attempts = read_attempts([str(tmp_path / name) for name in both.suites], both, tasks=3)
+    for name, rows in attempts.items():
+        assert {f"{row['suite']}: {row['task']}" for row in rows} == {name}
+    with pytest.raises(ValueError, match="first, second: name one"):
+        plot(both, "scores")
+    assert plot(both, "scores", suite="second")
