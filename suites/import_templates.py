@@ -32,12 +32,19 @@ fail_to_pass = {fail_to_pass}
 pass_to_pass = {pass_to_pass}
 """
 REPO_DOCKERFILE = """ARG BASE=python:3.11-slim-bookworm
-FROM ${BASE}
+FROM ${{BASE}}
 ADD repo.tar.gz /testbed
 WORKDIR /testbed
+{install}# Graded with these: without them no trial could pass.
+RUN python3 -m pytest --version && {{ command -v git || command -v patch; }}
+"""
+SOLVE_SH = """#!/bin/bash
+cd /testbed
+git apply /solution/solution.patch || patch -p1 --forward --batch < /solution/solution.patch
 """
 REPO_TEST_SH = """#!/bin/bash
-cd /testbed && patch -p1 --forward --batch < /tests/test.patch
+cd /testbed
+git apply /tests/test.patch || patch -p1 --forward --batch < /tests/test.patch
 exec python3 /tests/run_pytest.py
 """
 RUN_PYTEST = '''"""Runs the named tests with pytest and reports each, with one test of a random name that must fail.

@@ -20,6 +20,7 @@ from suites.import_templates import (
     REPO_TEST_SH,
     REPO_TOML,
     RUN_PYTEST,
+    SOLVE_SH,
 )
 from suites.new import write_files
 from suites.normalise import items, number
@@ -64,7 +65,8 @@ def import_repo_rows(rows: Iterable[Row], target: Path, archives: Path | None = 
     """SWE-bench-like rows: instance_id, problem_statement, test_patch, FAIL_TO_PASS, PASS_TO_PASS, patch.
 
     The image is the row's `image` (or `image_name`), with the repository in `/testbed`; else it is built
-    from `archives`/<instance_id>.tar.gz, the repository at its base commit.
+    from `archives`/<instance_id>.tar.gz, the repository at its base commit, by the row's `install`: one command or
+    several lines of them, run in `/testbed`, which bring pytest, git or patch, and what the repository needs.
     """
     return _import(rows, target, "instance_id", lambda row, folder: _repo_task(row, folder, archives))
 
@@ -117,10 +119,11 @@ def _repo_task(row: Row, folder: Path, archives: Path | None) -> None:
         "tests/names.json": json.dumps([*fail, *keep], indent=1) + "\n",
     }
     if row.get("patch"):
-        content["solution/solve.sh"] = "#!/bin/bash\ncd /testbed && git apply -v /solution/solution.patch\n"
+        content["solution/solve.sh"] = SOLVE_SH
         content["solution/solution.patch"] = str(row["patch"])
     if not image:
-        content["environment/Dockerfile"] = REPO_DOCKERFILE
+        install = [f"RUN {line.strip()}\n" for line in str(row.get("install") or "").splitlines() if line.strip()]
+        content["environment/Dockerfile"] = REPO_DOCKERFILE.format(install="".join(install))
     write_files(folder, content)
     if not image and archive is not None:
         shutil.copy(archive, folder / "environment" / "repo.tar.gz")

@@ -1,11 +1,15 @@
 """Tasks of other benchmarks on the real engine: the oracle passes, doing nothing fails."""
 
+import difflib
+import io
+import json
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from sandboxes.bootstrap import BASE_REFERENCE
-from suites.importing import import_questions
+from suites.importing import import_questions, import_repo_rows
 from tests.integration.suites.attempts import outcomes, rows
 
 pytestmark = pytest.mark.docker
@@ -48,6 +52,39 @@ def test_a_legacy_task_with_a_service_runs_as_it_is(tmp_path: Path) -> None:
     found = rows(outcomes(tmp_path / "suite", tmp_path / "results"))
     assert [found["legacy", agent]["status"] for agent in ("oracle", "nop")] == ["PASSED", "FAILED"], found
     assert found["legacy", "oracle"]["grader"] == "pytest"
+
+
+def test_a_row_of_a_repository_is_built_patched_and_graded_by_its_tests(tmp_path: Path) -> None:
+    code = {
+        "shop.py": "def total(prices):\n    return sum(prices[1:])\n\n\ndef count(prices):\n    return len(prices)\n"
+    }
+    code["test_shop.py"] = "import shop\n\n\ndef test_count():\n    assert shop.count([1, 2]) == 2\n"
+    with tarfile.open(tmp_path / "made__shop-1.tar.gz", "w:gz") as archive:
+        for name, text in code.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    tested = code["test_shop.py"] + "\n\ndef test_total():\n    assert shop.total([1, 2]) == 3\n"
+    row = {
+        "instance_id": "made__shop-1",
+        "repo": "made/shop",
+        "problem_statement": "The total leaves out the first price.",
+        "patch": _patch("shop.py", code["shop.py"], code["shop.py"].replace("[1:]", "")),
+        "test_patch": _patch("test_shop.py", code["test_shop.py"], tested),
+        "FAIL_TO_PASS": json.dumps(["test_shop.py::test_total"]),
+        "PASS_TO_PASS": json.dumps(["test_shop.py::test_count"]),
+        "install": "apt-get update && apt-get install -y --no-install-recommends git patch python3-pytest",
+    }
+    report = import_repo_rows([row], tmp_path / "suite", tmp_path)
+    assert not report.refused
+    found = rows(outcomes(tmp_path / "suite", tmp_path / "results"))
+    assert [found["made__shop-1", agent]["status"] for agent in ("oracle", "nop")] == ["PASSED", "FAILED"], found
+    assert found["made__shop-1", "oracle"]["grader"] == "tests"
+
+
+def _patch(name: str, before: str, after: str) -> str:
+    lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))
+    return "".join(difflib.unified_diff(*lines, f"a/{name}", f"b/{name}"))
 
 
 def test_an_imported_question_is_graded_by_its_answer(tmp_path: Path) -> None:
