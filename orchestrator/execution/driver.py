@@ -93,6 +93,7 @@ class Driver:
         self._oracle_failures: Counter[str] = Counter()
         self._solvable: set[str] = set()
         self.stopped_by: str | None = None
+        self.cancelled = 0
 
     @property
     def progress(self) -> Progress:
@@ -267,6 +268,7 @@ class Driver:
 
     def _cancel_running(self) -> None:
         self._cluster.close()
+        self.cancelled = len(self._running)
         for worker, (job, started) in list(self._running.items()):
             del self._running[worker]
             ending = Ending(Status.CANCELLED, None, "cancelled", self.stopped_by)

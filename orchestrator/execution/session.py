@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +35,8 @@ from orchestrator.storage.sweeps import (
     write_plan,
 )
 from sandboxes.snapshot import content_id
+
+LATE_S = 3.0
 
 Notify = Callable[[str, Mapping[str, object]], None]
 
@@ -151,7 +154,20 @@ def _drive(
     driver.run(fitting)
     cluster.close()
     reaped += cluster.reap()
+    if driver.cancelled:
+        reaped += _reap_late(cluster)
     return Ended(book.progress, driver.stopped_by, reaped)
+
+
+def _reap_late(cluster: Cluster) -> int:
+    """What an engine was still making for a worker when that was killed shows afterwards: look until nothing comes."""
+    found, looked_s = 0, time.monotonic()
+    while time.monotonic() - looked_s < LATE_S:
+        time.sleep(LATE_S / 6)
+        late = cluster.reap()
+        if late:
+            found, looked_s = found + late, time.monotonic()
+    return found
 
 
 def _take_over(driver: Driver, cluster: Cluster, claims: Claims, notify: Notify) -> None:

@@ -18,22 +18,29 @@ WORKDIR /desktop
 """
 START = """#!/bin/bash
 # Starts display, window manager and program, each again where it ended; exits 0 when the program's window is there.
+# The window manager says itself when it is ready: it drops windows that come while it starts. A program without a
+# window after some ten seconds is started again.
 export DISPLAY=:1
 run() {{ setsid nohup "$@" < /dev/null >> /tmp/start.log 2>&1 & }}
+waited=0
 for _ in $(seq 250); do
     if ! pgrep -x Xvfb > /dev/null; then
-        rm -f /tmp/.X1-lock /tmp/.X11-unix/X1
+        rm -f /tmp/.X1-lock /tmp/.X11-unix/X1 /tmp/openbox-ready
         run Xvfb :1 -screen 0 1024x768x24 -nolisten tcp -noreset
     elif ! xdpyinfo > /dev/null 2>&1; then
         :
     elif ! pgrep -x openbox > /dev/null; then
-        run openbox
-    elif ! wmctrl -m > /dev/null 2>&1; then
+        rm -f /tmp/openbox-ready
+        run openbox --startup "touch /tmp/openbox-ready"
+    elif ! [ -e /tmp/openbox-ready ]; then
         :
     elif ! pgrep -f apps.py > /dev/null; then
+        waited=0
         run /usr/bin/python3 /desktop/apps.py {app}
     elif wmctrl -l 2> /dev/null | grep -q '{title}'; then
         exit 0
+    elif [ $((waited += 1)) -ge 80 ]; then
+        pkill -f apps.py
     fi
     sleep 0.1
 done

@@ -1,6 +1,6 @@
 """One call of a sweep: what is recovered, refused and subtracted before anything runs, and what it leaves."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,10 @@ import pytest
 from orchestrator.agents.settings import AgentDeps, NopSettings, OracleSettings, build_agent
 from orchestrator.config import ConfigError, ResourceSetting, RetrySetting, SuiteSelection, SweepConfig
 from orchestrator.core.columns import COLUMNS
+from orchestrator.execution.assignment import Assignment
 from orchestrator.execution.attempt import Place
 from orchestrator.execution.cluster import Cluster
+from orchestrator.execution.driver import Driver
 from orchestrator.execution.freeze import facts, freeze
 from orchestrator.execution.inline_cluster import InlineCluster
 from orchestrator.execution.session import Ended, RunOptions, run_sweep
@@ -266,3 +268,32 @@ def test_a_call_that_breaks_leaves_the_sweep_free_and_the_next_one_completes_it(
     sweeping.call(CONFIG.model_copy(update={"repeats": 3}))
     assert len(sweeping.rows()) == 6
     assert list(folder.glob("*.jsonl")) == []
+
+
+def test_what_an_engine_still_made_when_its_worker_was_killed_is_removed_too(
+    sweeping: Sweeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine shows a container only when it is made, which may be after the worker that asked for it is gone."""
+    monkeypatch.setattr("orchestrator.execution.session.LATE_S", 0.6)
+    shown = deque([0, 0, 1, 0, 0, 1])
+    looked: list[int] = []
+    drivers: list[Driver] = []
+
+    class Slow(InlineCluster):
+        def start(self, worker: int, assignment: Assignment) -> None:
+            drivers[0].abort("interrupted: cancelled at once")
+
+        def reap(self) -> int:
+            looked.append(shown.popleft() if shown else 0)
+            return looked[-1]
+
+    frozen = freeze(CONFIG, sweeping.suite, sweeping.root, NOW)
+    provider = FakeProvider(give_reward)
+    place = Place(provider, first_cores, provider.readings, "n1")
+    worker = Worker(facts(frozen), place, partial(build_agent, deps=AgentDeps()), provider.host())
+    ended = run_sweep(
+        frozen, sweeping.root, lambda: Slow(worker, cpus=2.0), RunOptions(), lambda *_: None, on_driver=drivers.append
+    )
+    assert ended.reaped == 2
+    assert looked[-1] == 0
+    assert {row["status"] for row in sweeping.rows()} == {"CANCELLED"}
