@@ -102,6 +102,7 @@ def _suite(
         warnings=warnings,
         description=about.description,
         licence=about.licence,
+        check_headroom=about.check_headroom,
     )
 
 

@@ -4,9 +4,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from suites.errors import TaskError, refuse
@@ -21,12 +21,16 @@ Table = TypeVar("Table", bound=BaseModel)
 
 
 class SuiteFile(OwnTable):
-    """suite.toml: what the folder of a suite may say about itself."""
+    """suite.toml: what the folder of a suite may say about itself.
+
+    check_headroom: limit over promise at which the oracle must pass every task, for `passhat suite check`.
+    """
 
     name: str | None = None
     version: str = "1"
     description: str = ""
     licence: str | None = None
+    check_headroom: Annotated[float, Field(ge=1)] | Literal["uncapped"] = 1.0
 
 
 def read_text(file: Path) -> str:

@@ -176,7 +176,8 @@ class Task:
 class Suite:
     """A named, versioned, content-hashed set of tasks, and the task folders that were refused.
 
-    `refused` and `warnings` are (folder name, one sentence).
+    `refused` and `warnings` are (folder name, one sentence). `check_headroom`: the limit over the promise, or
+    "uncapped", at which its oracle must pass every task.
     """
 
     name: str
@@ -188,3 +189,4 @@ class Suite:
     warnings: tuple[tuple[str, str], ...] = ()
     description: str = ""
     licence: str | None = None
+    check_headroom: float | str = 1.0

@@ -14,7 +14,9 @@ def check(
     repeats: Annotated[int, typer.Option(min=1, help="Times each agent runs each task.")] = 1,
     include: Annotated[list[str] | None, typer.Option(help="Only tasks that match this pattern.")] = None,
     results: Annotated[str | None, typer.Option(help="Keep the rows in this folder.")] = None,
-    headroom: Annotated[str, typer.Option(help="Limit over promise: a number or uncapped.")] = "1.0",
+    headroom: Annotated[
+        str | None, typer.Option(help="Limit over promise, a number or uncapped; else what suite.toml says, or 1.")
+    ] = None,
     pinned: Annotated[bool, typer.Option("--pinned", help="On exclusive cores.")] = False,
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; none: this machine.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.agents.settings import NopSettings, OracleSettings
-from orchestrator.config import ResourceSetting, SuiteSelection, SweepConfig
+from orchestrator.config import SuiteSelection, SweepConfig
 from orchestrator.core.status import Status
+from orchestrator.execution.noise_study import setting_of
 from orchestrator.execution.running import Listener, Request, run_due
 from orchestrator.storage.reading import scan
 from orchestrator.storage.root import Root
@@ -26,32 +27,32 @@ class TaskCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """`agents`: oracle, nop or both. `results`: where the rows go."""
+    """`results`: where the rows go. `headroom`: limit over promise, a number or "uncapped"; None: as the suite says."""
 
     suite: Path
     results: str
     repeats: int = 1
     include: tuple[str, ...] = ()
-    headroom: str = "1.0"
+    headroom: str | None = None
     pinned: bool = False
     address: str | None = None
 
 
 def check_suite(request: CheckRequest, open_listener: Callable[[], Listener]) -> list[TaskCheck]:
     """Run oracle and nop on every task, and judge the rows. Raises ConfigError, TaskError."""
-    headroom: float | str = request.headroom if request.headroom == "uncapped" else float(request.headroom)
+    suite = load_suite(request.suite)
+    headroom = suite.check_headroom if request.headroom is None else request.headroom
     config = SweepConfig(
         name="suite-check",
         suite=SuiteSelection(path=str(request.suite), include=request.include),
         agents=(OracleSettings(name="oracle", kind="oracle"), NopSettings(name="nop", kind="nop")),
-        resources=(ResourceSetting.model_validate({"name": "check", "headroom": headroom, "pinned": request.pinned}),),
+        resources=(setting_of("check", headroom, request.pinned),),
         repeats=request.repeats,
         results=request.results,
         keep_artifacts=False,
     )
     run_due(Request(config=config, address=request.address), open_listener, quiet=True)
     checks = _read(Root(request.results), request.repeats)
-    suite = load_suite(request.suite)
     checks += [TaskCheck(name, broken=[f"cannot be loaded: {reason}"]) for name, reason in suite.refused]
     return sorted(checks, key=lambda check: check.task)
 

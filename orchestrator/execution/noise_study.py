@@ -30,16 +30,7 @@ def study_config(study: Study) -> SweepConfig:
     agents: list[AgentSettings] = [OracleSettings(name="oracle", kind="oracle")]
     if study.sweep is not None:
         agents += [agent for agent in load_sweep(study.sweep).agents if agent.kind not in ("oracle", "nop")]
-    settings = []
-    for word in study.headrooms:
-        name = word if word == "uncapped" else f"{word}x"
-        try:
-            fields = {"name": name, "headroom": word if word == "uncapped" else float(word), "pinned": study.pinned}
-            settings.append(ResourceSetting.model_validate(fields))
-        except (ValueError, ValidationError):
-            raise ConfigError(
-                f"--headroom {word!r} is not a headroom; give numbers of at least 1, or uncapped, by comma"
-            ) from None
+    settings = [setting_of(word if word == "uncapped" else f"{word}x", word, study.pinned) for word in study.headrooms]
     schedule = ScheduleSetting(waves=study.days, every="1d") if study.days > 1 else ScheduleSetting()
     return SweepConfig(
         name=f"noise-{study.suite.resolve().name}",
@@ -51,6 +42,14 @@ def study_config(study: Study) -> SweepConfig:
         schedule=schedule,
         keep_artifacts=False,
     )
+
+
+def setting_of(name: str, headroom: str | float, pinned: bool) -> ResourceSetting:
+    """A resource setting by its headroom alone. Raises ConfigError for a word that is none."""
+    try:
+        return ResourceSetting.model_validate({"name": name, "headroom": headroom, "pinned": pinned})
+    except ValidationError:
+        raise ConfigError(f"--headroom {headroom!r} is no headroom; give numbers of at least 1, or uncapped") from None
 
 
 def run_study(study: Study, open_listener: Callable[[], Listener]) -> int:

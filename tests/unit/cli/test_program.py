@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from orchestrator.cli.main import app
+
+DESK = Path(__file__).parents[3] / "suites" / "desk"
 
 
 def commands() -> list[tuple[str, ...]]:
@@ -40,6 +43,9 @@ def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
         (("summary", "/nowhere"), "/nowhere"),
         (("status", "/nowhere"), "holds no sweep"),
         (("suite", "lint", "/nowhere"), "/nowhere"),
+        (("suite", "check", str(DESK), "--headroom", "abc"), "--headroom 'abc' is no headroom"),
+        (("suite", "check", str(DESK), "--headroom", "0.5"), "--headroom '0.5' is no headroom"),
+        (("noise", str(DESK), "--headroom", "1,half"), "--headroom 'half' is no headroom"),
     ],
 )
 def test_what_is_not_there_is_said_in_a_sentence(argv: tuple[str, ...], said: str) -> None:

@@ -178,6 +178,11 @@ def test_one_task_folder_is_a_suite_and_suite_toml_names_it(tmp_path: Path) -> N
     (folder / "suite.toml").write_text('name = "n"\nversion = "7"\nlicence = "MIT"\n')
     suite = load_suite(folder)
     assert (suite.name, suite.version, suite.licence, len(suite.tasks)) == ("n", "7", "MIT", 1)
+    (folder / "suite.toml").write_text('check_headroom = "uncapped"\n')
+    assert load_suite(folder).check_headroom == "uncapped"
+    (folder / "suite.toml").write_text("check_headroom = 0.5\n")
+    with pytest.raises(TaskError, match="check_headroom"):
+        load_suite(folder)
     (folder / "suite.toml").write_text("nmae = 1\n")
     with pytest.raises(TaskError, match="nmae"):
         load_suite(folder)
