@@ -33,6 +33,8 @@ from sandboxes.locks import DEFAULT_LOCK_FOLDER
 from sandboxes.network_pool import NetworkPool
 from sandboxes.private_network import Joined, NetworkRequest, PrivateNetwork
 from sandboxes.readings import HostMeter
+from sandboxes.shared_images import VARIABLE as SHARED_REGISTRY
+from sandboxes.shared_images import SharedImages
 from sandboxes.sidecar import SidecarRequest, argv_of
 from sandboxes.snapshot import HostReadings, HostSnapshot, ImageSnapshot
 
@@ -46,6 +48,7 @@ class DockerProvider:
 
     `base`: the image that Dockerfiles get as build argument BASE. `host_access` False: ask the engine
     for everything, as where the host cannot be seen. `say` is told of what takes long: builds, pulls.
+    `registry`: a repository that nodes share images by, or None; `warn` is told what does not work with it.
     """
 
     def __init__(
@@ -58,6 +61,8 @@ class DockerProvider:
         host_access: bool = True,
         timeout_s: float = ENGINE_TIMEOUT_S,
         say: Callable[[str], None] = lambda line: None,
+        registry: str | None = None,
+        warn: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._base_url = base_url
         self._base = base
@@ -66,6 +71,8 @@ class DockerProvider:
         self._host_access = host_access
         self._timeout_s = timeout_s
         self._say = say
+        self._registry = registry
+        self._warn = warn
         self._connected: Engine | None = None
         self._images: ImageStore | None = None
         self._host: HostSnapshot | None = None
@@ -76,7 +83,8 @@ class DockerProvider:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], **options: Any) -> "DockerProvider":
-        """A provider as DOCKER_HOST and XDG_CACHE_HOME of an environment say."""
+        """A provider as DOCKER_HOST, XDG_CACHE_HOME and PASSHAT_REGISTRY of an environment say."""
+        options.setdefault("registry", environment.get(SHARED_REGISTRY) or None)
         cache = environment.get("XDG_CACHE_HOME")
         if cache:
             options.setdefault("cache_folder", Path(cache) / "passhat")
@@ -92,7 +100,8 @@ class DockerProvider:
     @property
     def images(self) -> ImageStore:
         if self._images is None:
-            self._images = ImageStore(self.engine, self._base, self._cache_folder, self._lock_folder, self._say)
+            shared = SharedImages(self.engine, self._registry, self._warn) if self._registry else None
+            self._images = ImageStore(self.engine, self._base, self._cache_folder, self._lock_folder, self._say, shared)
         return self._images
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ from sandboxes.recipe import (
     read_context,
     recipe_digest,
 )
+from sandboxes.shared_images import SharedImages
 from sandboxes.snapshot import ImageSnapshot
 from sandboxes.wheels import download_wheels
 
@@ -38,7 +39,8 @@ LAST_LINES = 15
 class ImageStore:
     """The images of one engine. Safe to use from several processes with the same lock folder.
 
-    `base` is what Dockerfiles get as build argument BASE. `say` is told what takes long.
+    `base` is what Dockerfiles get as build argument BASE. `say` is told what takes long. `shared`: a registry to
+    which nodes give what they make, or None.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class ImageStore:
         cache_folder: Path,
         lock_folder: Path,
         say: Callable[[str], None] = lambda line: None,
+        shared: SharedImages | None = None,
     ) -> None:
         self._engine = engine
         self._base = base
         self._cache = cache_folder
         self._locks = lock_folder / "images"
         self._say = say
+        self._shared = shared
 
     def ensure(self, source: ImageSource) -> ImageSnapshot:
         """Build or pull, or use what is there. Raises ImageError with the last lines of the output."""
@@ -74,7 +78,7 @@ class ImageStore:
         if found is not None:
             return found
         with self._once(reference, TIMEOUT_S):
-            return self.find(reference) or self._bootstrap(reference)
+            return self.find(reference) or self._fetched(reference, ARCHIVE_LABEL) or self._bootstrap(reference)
 
     def ensure_reference(self, reference: str, platform: str | None = None) -> ImageSnapshot:
         """An image by name: as the engine has it, else bootstrapped (ours) or pulled (others)."""
@@ -140,7 +144,10 @@ class ImageStore:
         with self._once(reference, source.build_timeout_s + 60):
             found = self.find(reference)
             if found is None or found.digest != digest:
+                found = self._fetched(reference, RECIPE_LABEL, digest)
+            if found is None:
                 self._build(reference, digest, files, args, source, offline)
+                self._offer(reference)
                 found = self.find(reference)
         if found is None:
             raise ImageError(f"image {reference} was built and is gone again: see what removes images here")
@@ -210,7 +217,18 @@ class ImageStore:
         found = self.find(reference)
         if found is None:
             raise ImageError(f"{reference} was imported and the engine does not have it: see its log")
+        self._offer(reference)
         return found
+
+    def _fetched(self, reference: str, label: str, value: str | None = None) -> ImageSnapshot | None:
+        """The image from the registry that nodes share, or None."""
+        if self._shared is None:
+            return None
+        return self.find(reference) if self._shared.fetch(reference, label, value) else None
+
+    def _offer(self, reference: str) -> None:
+        if self._shared is not None:
+            self._shared.offer(reference)
 
     def _watch(self, progress: Iterator[dict[str, Any]], timeout_s: float, failed: str) -> None:
         """Follow the engine's output to its end; ImageError with its last lines when it fails."""

@@ -31,6 +31,7 @@ from sandboxes.docker_engine import DEFAULT_URL
 from sandboxes.engine_wait import await_engine
 from sandboxes.fake import FakeProvider
 from sandboxes.reaper import clear_cores, clear_own, reap
+from sandboxes.shared_images import VARIABLE as SHARED_REGISTRY
 from sandboxes.snapshot import HostReadings
 from sandboxes.start_gate import StartGate
 
@@ -38,13 +39,14 @@ if TYPE_CHECKING:
     from orchestrator.execution.ray_workers import Outliving
 
 OPENING_WAIT_S = 60.0
+ON_NODES = ("DOCKER_HOST", "XDG_CACHE_HOME", SHARED_REGISTRY)
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
     """provider: "docker" or "fake" (nothing is run; for orchestration alone). `inline`: without Ray.
 
-    `environment`: variables of the driver's environment that workers need (DOCKER_HOST, XDG_CACHE_HOME).
+    `environment`: variables of the driver's environment that workers need (those of ON_NODES).
     `engine_wait_s`: how long an attempt waits for an engine that is away, before it begins.
     """
 
@@ -69,8 +71,8 @@ def open_worker(options: PlaceOptions, facts: SweepFacts) -> Worker:
                 place, endpoint=options.models.endpoint, usage=options.models.usage, judge=options.models.judge
             )
         return Worker(facts, place, make_agent, fake.host())
-    provider = DockerProvider.from_environment(environment)
     heard: list[str] = []
+    provider = DockerProvider.from_environment(environment, warn=heard.append)
     await_engine(provider, OPENING_WAIT_S, heard.append)
     allocator = CoreAllocator(clean=lambda cores: clear_cores(provider.engine, cores))
     gate = StartGate(environment.get("DOCKER_HOST") or DEFAULT_URL, say=heard.append)
@@ -148,7 +150,7 @@ def cluster_opener(
 
     `outliving`: the names of workers that go on when this process ends; None: they end with it.
     """
-    wanted = {k: v for k in ("DOCKER_HOST", "XDG_CACHE_HOME") if (v := os.environ.get(k))}
+    wanted = {k: v for k in ON_NODES if (v := os.environ.get(k))}
     options = replace(options, environment={**wanted, **options.environment})
 
     def open_cluster() -> Cluster:

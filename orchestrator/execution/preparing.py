@@ -13,7 +13,7 @@ from suites.loading import load_suite
 
 def ensure_base(say: Callable[[str], None]) -> ImageSnapshot:
     """The base image, bootstrapped when the engine does not have it. Raises ImageError with what to install."""
-    with DockerProvider.from_environment(os.environ) as provider:
+    with DockerProvider.from_environment(os.environ, warn=say) as provider:
         say("looking for the base image; making it from Debian packages takes about half a minute")
         return provider.images.ensure_base()
 
@@ -22,7 +22,7 @@ def ensure_images(path: Path, say: Callable[[str], None], as_json: bool) -> int:
     """Every task's image, those of its services, and separate grader images; returns how many could not be made."""
     suite = load_suite(path)
     failed = 0
-    with DockerProvider.from_environment(os.environ) as provider:
+    with DockerProvider.from_environment(os.environ, warn=say) as provider:
         for task in suite.tasks:
             sources = [task.image, *(s.grading.image for s in task.steps if s.grading.image is not None)]
             sources += [service.image for service in task.services]

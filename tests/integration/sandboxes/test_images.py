@@ -1,5 +1,6 @@
 """Images: built offline, once, under an identity that does not depend on the builder; pulled; refused."""
 
+import contextlib
 import hashlib
 import shutil
 import socket
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from sandboxes.base import Command, ImageError, ImageSource
-from sandboxes.bootstrap import BASE_REFERENCE
+from sandboxes.bootstrap import ARCHIVE_LABEL, BASE_REFERENCE
 from sandboxes.docker import DockerProvider
+from sandboxes.shared_images import SharedImages
 from tests.contract.sandbox_contract import request_for
 from tests.integration.sandboxes.engine import forget, recording
 
@@ -287,3 +289,78 @@ def test_a_build_on_a_pulled_base_counts_the_registry_digest(store, pushed, cont
     second = store.ensure_image(source(context, build_args={"BASE": digest}))
     assert run(store, first, "cat", "/copy") == (context / "file").read_text()
     assert first.digest == second.digest
+
+
+@pytest.fixture
+def nodes(base_image, registry):
+    """share(registry) -> a provider that shares by it; what it warns of is in its list `warned`."""
+    with contextlib.ExitStack() as held:
+
+        def share(address=registry):
+            warned = []
+            provider = held.enter_context(recording(registry=f"{address}/passhat", warn=warned.append))
+            provider.warned = warned
+            return provider
+
+        yield share
+
+
+def test_nodes_share_what_one_of_them_built(nodes, context):
+    first, second = nodes(), nodes()
+    built = first.ensure_image(source(context))
+    words = run(first, built, "cat", "/copy")
+    forget(first, built.reference)
+    assert second.images.find(built.reference) is None
+    with monkeypatched_build(second) as builds:
+        shared = second.ensure_image(source(context))
+    assert builds == []
+    assert (shared.digest, shared.digest_kind, shared.engine_id) == (built.digest, "recipe", built.engine_id)
+    assert run(second, shared, "cat", "/copy") == words
+    assert (first.warned, second.warned) == ([], [])
+    names = [name for image in second.engine.client.images() for name in image["RepoTags"] or ()]
+    assert [name for name in names if "/passhat:" in name] == []
+
+
+def test_the_base_travels_too_and_keeps_its_identity(nodes, registry, base_image):
+    provider = nodes()
+    shared = SharedImages(provider.engine, f"{registry}/passhat", provider.warned.append)
+    shared.offer(BASE_REFERENCE)
+    assert shared.fetch(BASE_REFERENCE, ARCHIVE_LABEL, None)
+    assert provider.images.find(BASE_REFERENCE) == base_image
+    assert provider.warned == []
+
+
+def test_an_image_that_is_not_what_its_name_says_is_not_used(nodes, registry, context):
+    provider = nodes()
+    built = provider.ensure_image(source(context))
+    client, tag = provider.engine.client, built.reference.partition(":")[2]
+    client.tag(BASE_REFERENCE, f"{registry}/passhat", tag)
+    assert not [
+        line for line in client.push(f"{registry}/passhat", tag=tag, stream=True, decode=True) if "error" in line
+    ]
+    forget(provider, built.reference, f"{registry}/passhat:{tag}")
+    again = provider.ensure_image(source(context))
+    assert again.digest == built.digest
+    assert "does not carry passhat.recipe=sha256:" in provider.warned[0]
+
+
+def test_a_registry_that_does_not_answer_holds_nobody_up(nodes, context):
+    provider = nodes("127.0.0.1:1")
+    image = provider.ensure_image(source(context))
+    assert run(provider, image, "cat", "/copy") == (context / "file").read_text()
+    assert ["gave no passhat-built" in provider.warned[0], "could not be given" in provider.warned[1]] == [True, True]
+
+
+def test_a_name_that_is_no_repository_is_refused(nodes):
+    with pytest.raises(ImageError, match=r"HOST\[:PORT\]/NAME"):
+        _ = nodes("Not A Host").images
+
+
+@contextlib.contextmanager
+def monkeypatched_build(provider):
+    """What a provider's store builds meanwhile."""
+    builds, store = [], provider.images
+    build = store._build
+    store._build = lambda *words: (builds.append(words), build(*words))
+    yield builds
+    store._build = build
