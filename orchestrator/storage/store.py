@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from orchestrator.core.columns import PARTITION_KEYS
@@ -88,6 +89,8 @@ def write_parquet(root: Root, segment: journal.Segment, rows: list[dict[str, obj
         pq.write_table(to_table(members), buffer, compression="zstd", use_dictionary=True)
         root.write(name, buffer.getvalue())
         written.append(name)
+    # Else a driver keeps what its largest segments needed, a little more after each.
+    pa.default_memory_pool().release_unused()
     return written
 
 
