@@ -74,6 +74,7 @@ lock:
 	$(PYTHON) -m pip install --quiet --target build/uv uv
 	build/uv/bin/uv pip compile pyproject.toml --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -q -o requirements.lock
 	build/uv/bin/uv pip compile pyproject.toml --group dev -c requirements.lock --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -q -o requirements-dev.lock
+	build/uv/bin/uv pip compile pyproject.toml --group image -c requirements.lock --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -q -o deploy/image/requirements.lock
 
 vega: $(VENV)/.dev
 	$(VENV)/bin/python -m orchestrator.report.vega

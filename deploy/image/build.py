@@ -11,6 +11,7 @@ from sandboxes.docker import DockerProvider
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CONTEXT = CHECKOUT / "build" / "image"
+LOCK = CHECKOUT / "deploy" / "image" / "requirements.lock"
 REPOSITORY, TAG = "passhat", "latest"
 SOURCE_DATE_EPOCH = "1700000000"
 
@@ -20,7 +21,7 @@ def make_context(folder: Path = CONTEXT) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     shutil.copy(CHECKOUT / "deploy" / "image" / "Dockerfile", folder)
-    shutil.copy(CHECKOUT / "requirements.lock", folder)
+    shutil.copy(LOCK, folder)
     names = subprocess.run(
         ["git", "ls-files", "-z", "suites"], cwd=CHECKOUT, check=True, capture_output=True, text=True
     ).stdout.split("\0")
@@ -36,9 +37,7 @@ def make_context(folder: Path = CONTEXT) -> Path:
 
 def main() -> None:
     """Build when anything of it changed, and name it passhat:latest."""
-    source = ImageSource(
-        dockerfile_dir=str(make_context()), wheels=str(CHECKOUT / "requirements.lock"), build_timeout_s=1800.0
-    )
+    source = ImageSource(dockerfile_dir=str(make_context()), wheels=str(LOCK), build_timeout_s=1800.0)
     with DockerProvider.from_environment(os.environ, say=print) as provider:
         provider.images.ensure_base()
         image = provider.ensure_image(source)
