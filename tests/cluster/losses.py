@@ -165,8 +165,8 @@ def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster:
     try:
         os.kill(int(str(second["process"])), signal.SIGKILL)
         seen(cluster, lambda s: s["process"] != second["process"] and s["running"])
-        cluster.revive("worker-1")
         revived = datetime.now(UTC)
+        cluster.revive("worker-1")
         time.sleep(45)
     finally:
         cluster.plug_in("worker-2")
