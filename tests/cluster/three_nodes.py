@@ -65,15 +65,15 @@ def test_all_nodes_take_trials_and_stand_in_the_rows(sweep: Path) -> None:
     assert sorted(repeat for _, _, repeat in found) == list(range(9))
 
 
-TOUCH = timedelta(milliseconds=100)
+TOUCH = timedelta(milliseconds=500)
 SPANS = "effective_cpuset, started_at + to_seconds(cores_wait_s::double), finished_at, node"
 
 
 def assert_no_core_was_used_twice(spans: list[tuple[object, ...]]) -> None:
     """`spans`: SPANS of the rows. An attempt that was lost says no core.
 
-    A row is stamped as finished just after its cores were given back, so spans may touch by milliseconds; a core
-    in use twice would show as the second and more that every trial here works.
+    A row is stamped as finished just after its cores were given back, so spans may touch: by 131 ms on a busy machine.
+    A core in use twice would show as the second and more that every trial here works.
     """
     known = [span for span in spans if span[0] is not None]
     by_core = itertools.groupby(sorted(known, key=lambda s: (str(s[0]), s[1])), key=lambda s: s[0])
