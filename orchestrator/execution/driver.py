@@ -256,14 +256,19 @@ class Driver:
             write_entry(self._book.root, kind, key, fields)
 
     def _settle(self) -> None:
-        """Make what was recorded durable, and only then count it. Rows that end close together share a sync."""
-        if not self._uncommitted:
+        """Make what was recorded durable, and only then count it. Rows that end close together share a sync.
+
+        So are attempts that were begun, where they would be forgotten with this process: what a node that is lost
+        with it was running, for hours perhaps, could not be told.
+        """
+        if not self._uncommitted and not self._book.store.at_risk:
             return
         self._book.store.commit()
         for row, settled in self._uncommitted:
             self._book.progress.ended(row, settled)
             self._book.notify("attempt", row)
-        self._cluster.durable([str(row["attempt_id"]) for row, _ in self._uncommitted])
+        if self._uncommitted:
+            self._cluster.durable([str(row["attempt_id"]) for row, _ in self._uncommitted])
         self._uncommitted.clear()
 
     def _cancel_running(self) -> None:

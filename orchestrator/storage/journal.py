@@ -109,6 +109,8 @@ class JournalWriter:
     """Appends to segments of one writer. Not safe for several threads. Close it, or use it in `with`."""
 
     commit_every_s = 0.05
+    at_risk = False
+    """Whether a record would be gone with this process: here each reaches the operating system at once."""
 
     def __init__(self, folder: Path, writer: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -97,6 +97,11 @@ class RemoteJournalWriter:
         self._bytes = 0
         root.write(f"{folder}/writer", writer.encode())
 
+    @property
+    def at_risk(self) -> bool:
+        """Whether a record would be gone with this process."""
+        return bool(self._lines)
+
     def begin(self, fields: Mapping[str, object]) -> None:
         """Note that an attempt is handed to a worker; durable with the next commit."""
         self._lines.append(encode({"begin": fields}))

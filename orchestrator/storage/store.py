@@ -110,6 +110,11 @@ class RowStore:
         )
         self.commit_every_s = self._journal.commit_every_s
 
+    @property
+    def at_risk(self) -> bool:
+        """Whether something was begun or added that would be gone with this process: commit soon."""
+        return self._journal.at_risk
+
     def begin(self, fields: Mapping[str, object]) -> None:
         self._journal.begin(fields)
 

@@ -158,6 +158,7 @@ def finished(cluster: TestCluster, place: Place, sweep_id: str) -> list[tuple[ob
 def test_nothing_is_lost_doubled_or_left_when_nodes_and_controllers_die(cluster: TestCluster, place: Place) -> None:
     submit(cluster, place)
     first = seen(cluster, lambda s: s["running"] == 3)
+    time.sleep(2)  # a store that others read knows what was begun half a second later
     os.kill(int(str(first["process"])), signal.SIGKILL)
     cluster.kill("worker-1")
     second = seen(cluster, lambda s: s["process"] != first["process"] and s["running"])

@@ -120,7 +120,7 @@ class Ran:
         return [row[name] for row in self.rows]
 
 
-def drive(folder: Path, cluster: ScriptedCluster, jobs: Iterable[Job], **options: object) -> Ran:
+def drive(folder: Path | str, cluster: ScriptedCluster, jobs: Iterable[Job], **options: object) -> Ran:
     """Run jobs to their end; a clock that moves a second with every look keeps waits out of tests."""
     listed = list(jobs)
     root = Root(folder)
@@ -128,7 +128,7 @@ def drive(folder: Path, cluster: ScriptedCluster, jobs: Iterable[Job], **options
     heard: list[tuple[str, Mapping[str, object]]] = []
     seconds = iter(range(10**6))
     policy = options.pop("policy", RetryPolicy(2, backoff_s=1.0))
-    with RowStore(root, "s-1", f"w{len(list(folder.rglob('*')))}") as store:
+    with RowStore(root, "s-1", f"w{len(list(folder.rglob('*'))) if isinstance(folder, Path) else 0}") as store:
         book = Book(root, store, progress, lambda event, fields: heard.append((event, dict(fields))))
         driver = Driver(
             cluster, book, FACTS, policy, assign, monotonic=lambda: float(next(seconds)), now=lambda: NOW, **options

@@ -6,10 +6,13 @@ import pytest
 
 from orchestrator.analysis.rows import read_chunks as read_rows
 from orchestrator.analysis.rows import row_files
+from orchestrator.execution.driver import Driver
 from orchestrator.storage.reading import scan
 from orchestrator.storage.remote_journal import ReplacedError, remote_segments
 from orchestrator.storage.root import Root
 from orchestrator.storage.store import RowStore, journal_folder, open_segments, publish, read_segment, write_parquet
+from tests.unit.execution.scripted import HANGS, ScriptedCluster, drive
+from tests.unit.execution.test_driver import make_jobs
 from tests.unit.storage.rows_made import make_row
 
 pytestmark = pytest.mark.slow
@@ -54,6 +57,21 @@ def test_committed_rows_are_read_by_others_before_they_are_files_and_after(root:
     assert ids(Root(bucket)) == once(0, 1)
     assert objects(root) == ["writer"]
     assert len(list(root.list_files("trials", ".parquet"))) == 1
+
+
+def test_an_attempt_that_is_begun_is_known_to_others_long_before_it_ends(root: Root, bucket: str) -> None:
+    known: list[list[dict[str, object]]] = []
+
+    def look(driver: Driver, polls: int) -> None:
+        found = open_segments(root, "s-1")
+        known.append([fields for segment in found for fields in read_segment(segment).begun])
+        if polls >= 30:
+            driver.abort("enough")
+
+    cluster = ScriptedCluster(lambda _: HANGS, on_poll=look)
+    drive(bucket, cluster, make_jobs(2))
+    assert {str(fields["attempt_id"]) for fields in known[-1]} == {"k000-0", "k001-0"}
+    assert len(known) == 30
 
 
 def test_another_machine_recovers_what_a_dead_writer_committed_and_what_it_had_begun(root: Root) -> None:
