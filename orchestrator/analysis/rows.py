@@ -4,26 +4,23 @@ Nothing else in analysis opens a file of trials. A chunk is one row group at mos
 the whole row group, by its path or its own statistics, are not read at all.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from orchestrator.core.columns import COLUMNS, PARTITION_KEYS, SCHEMA_VERSION
+from orchestrator.core.columns import COLUMNS, SCHEMA_VERSION
 from orchestrator.storage.journal import Segment
 from orchestrator.storage.reading import ResultsError, list_rows
 from orchestrator.storage.root import Root
 from orchestrator.storage.rows import to_table
-from orchestrator.storage.store import read_segment
+from orchestrator.storage.store import partition_keys, read_segment
 
 _STRINGS = frozenset(column.name for column in COLUMNS if column.type == "string")
 _UNIQUE = frozenset({"trial_key", "attempt_id", "transcript_uri", "failure_message"})
 _COMPARABLE = frozenset(column.name for column in COLUMNS if column.type in ("string", "int", "bool", "day"))
-_PARTITION = re.compile(rf"(?:^|/)({'|'.join(PARTITION_KEYS)})=([^/]*)(?=/)")
 
 
 class RowsError(ResultsError):
@@ -73,11 +70,6 @@ def row_files(roots: Sequence[str], *, sweep: str | None = None) -> list[RowFile
         found += [RowFile(location, path, size, partition_keys(path)) for path, size in listing.files]
         found += [RowFile(location, str(s.path), s.size_bytes, (), s) for s in listing.journals]
     return found
-
-
-def partition_keys(path: str) -> tuple[tuple[str, str], ...]:
-    """The hive partition values in a path."""
-    return tuple((name, unquote(value)) for name, value in _PARTITION.findall(path))
 
 
 class Layout:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from orchestrator.analysis.simulated_rows import attempts_of
+from orchestrator.storage.schema import without_partition_keys
 
 Floats = NDArray[np.float64]
 
@@ -141,6 +142,8 @@ class Simulation:
             step = -(-table.num_rows // parts)
             for part in range(parts):
                 name = f"part-simulated-{number:05d}-{part:04d}.parquet"
-                pq.write_table(table.slice(part * step, step), folder / name, compression="zstd")
+                pq.write_table(
+                    without_partition_keys(table.slice(part * step, step)), folder / name, compression="zstd"
+                )
             written += table.num_rows
         return written

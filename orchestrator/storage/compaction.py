@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from orchestrator.storage.joining import NOTE, finish
 from orchestrator.storage.reading import ResultsError, list_rows, read_file
 from orchestrator.storage.root import Root
-from orchestrator.storage.schema import trials_schema
+from orchestrator.storage.schema import trials_schema, without_partition_keys
 
 TARGET_BYTES = 128_000_000
 
@@ -65,6 +65,6 @@ def _join(root: Root, folder: str, members: list[str]) -> None:
     joined = f"{folder}/part-joined{digest}-000000.parquet"
     root.write(NOTE, json.dumps({"joined": joined, "members": members}).encode())
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
+    pq.write_table(without_partition_keys(table), buffer, compression="zstd")
     root.write(joined, buffer.getvalue())
     finish(root)

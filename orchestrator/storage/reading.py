@@ -18,7 +18,7 @@ from orchestrator.storage.joining import replaced
 from orchestrator.storage.root import Root
 from orchestrator.storage.rows import to_table
 from orchestrator.storage.schema import trials_schema
-from orchestrator.storage.store import open_segments, read_segment
+from orchestrator.storage.store import open_segments, partition_keys, read_segment
 
 _PART = re.compile(r"part-(?P<writer>[A-Za-z0-9]+)-(?P<seq>[0-9]+)\.parquet$")
 
@@ -112,7 +112,8 @@ def read_file(root: Root, path: str, columns: Sequence[str]) -> pa.Table:
                 raise ResultsError(
                     f"{path} has schema version {version}, this passhat reads up to {SCHEMA_VERSION}; upgrade passhat"
                 )
-            there = [name for name in columns if name in parquet.schema_arrow.names]
+            stated = dict(partition_keys(path))
+            there = [name for name in columns if name in parquet.schema_arrow.names and name not in stated]
             table = parquet.read(columns=there)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         first = str(error).splitlines()[0]
@@ -122,7 +123,9 @@ def read_file(root: Root, path: str, columns: Sequence[str]) -> pa.Table:
     arrays = [
         table.column(name).cast(schema.field(name).type)
         if name in there
-        else pa.nulls(len(table), schema.field(name).type)
+        else pa.repeat(pa.scalar(stated[name]).cast(schema.field(name).type), parquet.metadata.num_rows)
+        if name in stated
+        else pa.nulls(parquet.metadata.num_rows, schema.field(name).type)
         for name in columns
     ]
     return pa.Table.from_arrays([_chunked(a) for a in arrays], names=list(columns))

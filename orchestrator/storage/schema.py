@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from orchestrator.core.columns import COLUMNS, SCHEMA_VERSION
+from orchestrator.core.columns import COLUMNS, PARTITION_KEYS, SCHEMA_VERSION
 
 _TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -23,3 +23,10 @@ def trials_schema() -> pa.Schema:
         for c in COLUMNS
     ]
     return pa.schema(fields, metadata={"passhat.schema_version": str(SCHEMA_VERSION)})
+
+
+def without_partition_keys(table: pa.Table) -> pa.Table:
+    """What a file holds of a table. The columns of its path stand there alone: pyarrow and pandas give such columns
+    types of their own, and refuse a folder whose files have them too.
+    """
+    return table.drop_columns([name for name in PARTITION_KEYS if name in table.column_names])

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,8 +26,17 @@ from orchestrator.storage.remote_journal import (
 )
 from orchestrator.storage.root import Root
 from orchestrator.storage.rows import to_table
+from orchestrator.storage.schema import without_partition_keys
 
 ROWS_PER_SEGMENT = 2_000
+
+
+_PARTITION = re.compile(rf"(?:^|/)({'|'.join(PARTITION_KEYS)})=([^/]*)(?=/)")
+
+
+def partition_keys(path: str) -> tuple[tuple[str, str], ...]:
+    """The hive partition values in a path."""
+    return tuple((name, unquote(value)) for name, value in _PARTITION.findall(path))
 
 
 def partition_folder(row: Mapping[str, object]) -> str:
@@ -86,7 +95,7 @@ def write_parquet(root: Root, segment: journal.Segment, rows: list[dict[str, obj
     for folder, members in sorted(by_folder.items()):
         name = f"{folder}/part-{segment.writer}-{segment.seq:06d}.parquet"
         buffer = io.BytesIO()
-        pq.write_table(to_table(members), buffer, compression="zstd", use_dictionary=True)
+        pq.write_table(without_partition_keys(to_table(members)), buffer, compression="zstd", use_dictionary=True)
         root.write(name, buffer.getvalue())
         written.append(name)
     # Else a driver keeps what its largest segments needed, a little more after each.

@@ -14,13 +14,15 @@ from orchestrator.analysis.cells import CELL_KEYS, passes, planned, read_cells, 
 from orchestrator.analysis.rows import RowsError, row_files
 from orchestrator.analysis.simulate import AgentTruth, SettingTruth, Simulation, Truth
 from orchestrator.core.status import ScoringRule, Status
+from orchestrator.storage.reading import scan
+from orchestrator.storage.root import Root
 from orchestrator.storage.schema import trials_schema
 
 
 def by_hand(root: Path) -> dict[tuple, dict[str, float]]:
     """The sums, row by row in plain Python."""
     sums: dict[tuple, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for row in ds.dataset(root / "trials", schema=trials_schema()).to_table().to_pylist():
+    for row in ds.dataset(root / "trials", schema=trials_schema(), partitioning="hive").to_table().to_pylist():
         cell = sums[tuple(row[name] for name in CELL_KEYS)]
         status = Status(row["status"])
         cell["attempts"] += 1
@@ -80,7 +82,7 @@ def test_the_result_does_not_depend_on_files_blocks_or_workers(tmp_path: Path, m
 def test_suspect_trials_are_counted_apart_and_cost_is_kept(tmp_path: Path) -> None:
     Simulation.of(Truth(tasks=3, repeats=2)).write(tmp_path)
     path = next((tmp_path / "trials").rglob("*.parquet"))
-    table = pq.read_table(path, schema=trials_schema(), partitioning=None)
+    table = pa.concat_tables(scan(Root(tmp_path)))
     place = table.schema.get_field_index("suspect")
     flags = pa.array([row < 2 for row in range(table.num_rows)])
     pq.write_table(table.set_column(place, trials_schema().field("suspect"), flags), path)

@@ -24,7 +24,7 @@ def passhat(*words: object) -> Result:
 
 
 def rows_of(root: Path) -> list[dict]:
-    return ds.dataset(root / "trials", schema=trials_schema()).to_table().to_pylist()
+    return ds.dataset(root / "trials", schema=trials_schema(), partitioning="hive").to_table().to_pylist()
 
 
 def table(folder: Path, text: str) -> Path:

@@ -33,7 +33,7 @@ def passhat(*words: object) -> Result:
 
 def imported(path: Path, folder: Path) -> list[dict]:
     assert passhat("import", path, "--results", folder).exit_code in (0, 1)
-    return ds.dataset(folder / "trials", schema=trials_schema()).to_table().to_pylist()
+    return ds.dataset(folder / "trials", schema=trials_schema(), partitioning="hive").to_table().to_pylist()
 
 
 @pytest.mark.parametrize(("path", "name"), FORMATS.items(), ids=lambda value: getattr(value, "name", value))
@@ -191,7 +191,7 @@ def test_a_file_that_became_shorter_leaves_no_old_rows(tmp_path: Path, monkeypat
     for tasks in ("abcde", "ab"):
         table.write_text("task,passed\n" + "".join(f"{task},1\n" for task in tasks))
         import_results(table, str(tmp_path / "out"), Options())
-    rows = ds.dataset(tmp_path / "out/trials", schema=trials_schema()).to_table().to_pylist()
+    rows = ds.dataset(tmp_path / "out/trials", schema=trials_schema(), partitioning="hive").to_table().to_pylist()
     assert sorted(row["task"] for row in rows) == ["a", "b"]
 
 

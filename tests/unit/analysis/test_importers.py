@@ -16,7 +16,7 @@ DATA = Path(__file__).parents[2] / "data"
 
 
 def rows_of(root: Path) -> list[dict]:
-    return ds.dataset(root / "trials", schema=trials_schema()).to_table().to_pylist()
+    return ds.dataset(root / "trials", schema=trials_schema(), partitioning="hive").to_table().to_pylist()
 
 
 def test_the_published_tau_bench_table_gives_its_published_figures(tmp_path: Path) -> None:

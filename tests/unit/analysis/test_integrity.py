@@ -13,6 +13,8 @@ from orchestrator.analysis.integrity import check_rows
 from orchestrator.analysis.rows import row_files
 from orchestrator.analysis.simulate import SettingTruth, Simulation, Truth
 from orchestrator.analysis.summary import load_cells
+from orchestrator.storage.reading import scan
+from orchestrator.storage.root import Root
 from orchestrator.storage.schema import trials_schema
 
 
@@ -29,7 +31,7 @@ def only_file(root: Path) -> Path:
 def rewrite(root: Path, **columns) -> None:
     """Replace columns of the only file by functions of the old ones."""
     path = only_file(root)
-    table = pq.read_table(path, schema=trials_schema(), partitioning=None)
+    table = pa.concat_tables(scan(Root(root)))
     for name, change in columns.items():
         field = trials_schema().field(name)
         values = pa.array(change(table.column(name).to_pylist()), field.type)

@@ -19,6 +19,8 @@ from orchestrator.analysis.summary import aggregate
 from orchestrator.analysis.tables import TABLES, Summary
 from orchestrator.core.status import ScoringRule, Status
 from orchestrator.stats.days import two_way_clustered
+from orchestrator.storage.reading import scan
+from orchestrator.storage.root import Root
 
 QUICK = Settings(replicates=2000)
 
@@ -134,9 +136,7 @@ def test_two_days_claim_no_day_effect(summary: Summary) -> None:
 
 def test_days_nodes_and_hours_are_factors_with_two_way_clustered_means(summary: Summary, simulated: Path) -> None:
     """The counts by day, node and hour are taken again from the files, and put to the same error by hand."""
-    rows = pa.concat_tables(
-        [pq.read_table(file, partitioning=None) for file in sorted(simulated.rglob("trials/**/*.parquet"))]
-    ).to_pylist()
+    rows = pa.concat_tables(scan(Root(simulated))).to_pylist()
     kept = [
         row for row in rows
         if row["agent"] == "good" and row["resources"] == "3x" and row["final"]

@@ -3,6 +3,12 @@
 from collections import Counter
 from pathlib import Path
 
+import duckdb
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from orchestrator.storage import journal
@@ -170,3 +176,31 @@ def test_values_of_partitions_are_encoded_as_hive_readers_expect() -> None:
 def test_a_writer_is_named_in_letters_and_digits(root: Root) -> None:
     with pytest.raises(ValueError, match="letters and digits"):
         RowStore(root, "s-1", "w-1")
+
+
+@pytest.mark.parametrize("reader", ["pyarrow", "dataset", "pandas", "polars", "duckdb", "ours"])
+def test_any_reader_opens_the_folder_and_finds_the_columns_of_the_path(tmp_path: Path, reader: str) -> None:
+    names = {"suite": "a/b c", "agent": "x=y é", "resources": "1x"}
+    with RowStore(Root(tmp_path), "s-1", "w1") as store:
+        for number in range(4):
+            day = f"2026-01-0{1 + number % 2}"
+            store.add(make_row(number, **{**names, "agent": names["agent"] if number < 3 else "z"}, day=day))
+        store.commit()
+        store.seal()
+    folder, wanted = tmp_path / "trials", [*names, "day", "attempt_id"]
+    everything = f"{folder}/**/*.parquet"
+    table = {
+        "pyarrow": lambda: pq.read_table(folder),
+        "dataset": lambda: ds.dataset(folder, partitioning="hive").to_table(),
+        "pandas": lambda: pa.Table.from_pandas(pandas.read_parquet(folder)),
+        "polars": lambda: polars.read_parquet(everything, hive_partitioning=True).to_arrow(),
+        "duckdb": lambda: duckdb.sql(
+            f"select * from read_parquet('{everything}', hive_partitioning = true)"
+        ).to_arrow_table(),
+        "ours": lambda: pa.concat_tables(scan(Root(tmp_path))),
+    }[reader]()
+    found = sorted(zip(*([str(v) for v in table.column(name).to_pylist()] for name in wanted), strict=True))
+    assert found == sorted(
+        ("a/b c", "x=y é" if number < 3 else "z", "1x", f"2026-01-0{1 + number % 2}", f"k{number:04d}-0")
+        for number in range(4)
+    )
