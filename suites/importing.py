@@ -98,6 +98,8 @@ def _repo_task(row: Row, folder: Path, archives: Path | None) -> None:
     fail, keep = _names(row, "FAIL_TO_PASS"), _names(row, "PASS_TO_PASS")
     if not fail:
         raise TaskError(f"row {name}: FAIL_TO_PASS names no test, so doing nothing would pass: name at least one")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise TaskError(f"row {name}: its instance_id names a file too: use letters, digits, dots, dashes, underscores")
     image = row.get("image") or row.get("image_name")
     archive = None if archives is None else archives / f"{name}.tar.gz"
     if not image and (archive is None or not archive.is_file()):

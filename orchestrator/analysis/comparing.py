@@ -1,6 +1,7 @@
 """Comparing two selections of rows: arm with arm, setting with setting, day with day, lane with lane."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -60,7 +61,11 @@ def compare_loaded(
         sorted({*profiles[0].keys["retry_max"].present(), *profiles[1].keys["retry_max"].present()}, key=str)
     )
     terms = Terms(settings, policy, oracle_floors(loaded.cells, settings.level))
+    mixed = _mixed(loaded, cells)
+    if mixed and not anyway:
+        raise RowsError(f"{mixed[0]} (To compare all the same, marked: --anyway.)")
     rows = list(compare_sides(sides[0], sides[1], terms, profiles=profiles, anyway=anyway, ks=ks))
+    rows = [replace(row, marks="; ".join(filter(None, (row.marks, *(m.rstrip(".") for m in mixed))))) for row in rows]
     for row in rows:
         if row.number.estimate is None and ks:
             shared = sorted(set(sides[0].tasks) & set(sides[1].tasks))
@@ -70,6 +75,13 @@ def compare_loaded(
                 f"every task has {most}, so ask for k up to {most}, or run more repeats."
             )
     return list(adjusted(rows, settings)) if len(rows) > 1 else rows
+
+
+def _mixed(loaded: Loaded, cells: Sequence[Grouped]) -> list[str]:
+    """What was found of names of the sides that stand for several contents."""
+    columns = ("suite", "agent", "resources", "task")
+    names = {str(value) for part in cells for column in columns for value in part.keys[column].present()}
+    return [finding.sentence for finding in loaded.findings if finding.mixed and finding.where in names]
 
 
 def _one_suite(cells: Sequence[Grouped]) -> None:

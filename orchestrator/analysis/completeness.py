@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from orchestrator.analysis.cells import ARM_KEYS, planned
 from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.integrity import Finding
+from orchestrator.core.status import Status
 from orchestrator.storage.reading import ResultsError
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import list_sweeps, read_plan
@@ -28,6 +29,7 @@ def check_cells(cells: Grouped, roots: Sequence[str]) -> Iterator[Finding]:
                     f"{', ...' if len(missing) > 4 else ''}): its scores are of other tasks than those of the other arms.",
                 )  # fmt: skip
     yield from _unequal(cells)
+    yield from _without_verdict(cells)
     kept_out = int(cells.measure("suspect").sum())
     if kept_out:
         names = sorted(
@@ -37,6 +39,23 @@ def check_cells(cells: Grouped, roots: Sequence[str]) -> Iterator[Finding]:
             "suspect trials", "warning", kept_out, ", ".join(names[:6]),
             f"{kept_out} trials carry a flag that keeps them out of every score: look at them with `passhat show`.",
         )  # fmt: skip
+
+
+def _without_verdict(cells: Grouped) -> Iterator[Finding]:
+    """Trials that no score knows, by the way they ended; an arm that has only such is an error."""
+    silent = [status for status in Status if not status.has_verdict]
+    for arm, part in cells.groups(ARM_KEYS):
+        counts = {str(status): int(part.measure(f"trials_{status}").sum()) for status in silent}
+        count, every = sum(counts.values()), int(planned(part).sum())
+        if not count:
+            continue
+        name = "/".join(str(value) for value in arm)
+        ways = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+        told = f"{name}: {count} of {every} trials ended without a verdict ({ways})"
+        if count == every:
+            yield Finding("no trial with a verdict", "error", count, name, f"{told}: it is in no table of scores.")
+        else:
+            yield Finding("trials without a verdict", "warning", count, name, f"{told} and are in no score.")
 
 
 def _unequal(cells: Grouped) -> Iterator[Finding]:

@@ -14,7 +14,8 @@ from orchestrator.analysis.rows import Chunk, Layout, RowFile, read_chunks
 from orchestrator.analysis.scanning import Partitioner, in_threads, partitions
 
 Whole = NDArray[np.int64]
-_COLUMNS = ("trial_key", "attempt", "final", "started_at", "finished_at", "day")
+_TOLD = ("status", "score", "cost_usd", "suspect")
+_COLUMNS = ("trial_key", "attempt", "final", "started_at", "finished_at", "day", *_TOLD)
 _MULTIPLIERS = np.random.default_rng(20260101).integers(1, 2**63, 64, dtype=np.uint64) | np.uint64(1)
 _DAY_US = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -26,7 +27,7 @@ class Fingerprints:
 
     `trial` is a 64-bit hash of trial_key: two of ten million keys collide with probability 3e-6. `order` sorts
     by trial, then attempt, then place. backwards: finished before it started; wrong_day: `day` is not the UTC date of
-    the start. digest: the same for the same rows, however they are spread over files.
+    the start. digest: the same for the same rows (identity, start, and _TOLD), however they are spread over files.
     """
 
     files: tuple[RowFile, ...]
@@ -91,12 +92,13 @@ def _file_prints(files: list[RowFile]) -> list[_Prints]:
 
 
 def _prints(chunks: Sequence[tuple[NDArray[np.generic], ...]]) -> _Prints:
-    empty = tuple(np.zeros(0, dtype=kind) for kind in (np.uint64, np.int64, bool, float, float, np.int64))
-    trial, attempt, final, started, finished, day = (
+    empty = tuple(np.zeros(0, dtype=kind) for kind in (np.uint64, np.int64, bool, float, float, np.int64, np.uint64))
+    trial, attempt, final, started, finished, day, told = (
         np.concatenate(column) for column in zip(empty, *chunks, strict=True)
     )
     with np.errstate(over="ignore", invalid="ignore"):
         row = trial * np.uint64(31) + attempt.astype(np.uint64) + started.astype(np.uint64)
+        row ^= told
         mixed = (row ^ (row >> np.uint64(29))) * _MULTIPLIERS[0]
         total = int(np.add.reduce(mixed, dtype=np.uint64))
     columns = (trial, attempt.astype(np.int32), final, finished < started, np.floor(started / _DAY_US) != day)
@@ -112,7 +114,38 @@ def _columns(chunk: Chunk) -> tuple[NDArray[np.generic], ...]:
         _whole(chunk, "started_at").astype(np.float64),
         _whole(chunk, "finished_at").astype(np.float64),
         _whole(chunk, "day"),
+        _told(chunk),
     )
+
+
+def _told(chunk: Chunk) -> NDArray[np.uint64]:
+    """What a row tells of its trial as one number."""
+    with np.errstate(over="ignore"):
+        found = _hash_of_words(chunk, "status")
+        for place, name in enumerate(_TOLD[1:], 1):
+            bits = np.ascontiguousarray(_whole(chunk, name).astype(np.float64)).view(np.uint64)
+            found = (found ^ bits) * _MULTIPLIERS[place]
+            found ^= found >> np.uint64(31)
+    return found
+
+
+def _hash_of_words(chunk: Chunk, name: str) -> NDArray[np.uint64]:
+    """The hash of each value of a column with few distinct ones; null is a word like any other."""
+    if name in chunk.constants:
+        return np.repeat(_hash_words([chunk.constants[name]]), chunk.rows)
+    column = chunk.table.column(name)
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    array = column.unify_dictionaries().combine_chunks()
+    words = _hash_words([*array.dictionary.to_pylist(), None])
+    codes, there = plain(array.indices)
+    found: NDArray[np.uint64] = words[codes if there is None else np.where(there, codes, len(words) - 1)]
+    return found
+
+
+def _hash_words(words: Sequence[object]) -> NDArray[np.uint64]:
+    digests = [hashlib.blake2b(str(word).encode(), digest_size=8).digest() for word in words]
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
 def _whole(chunk: Chunk, name: str) -> NDArray[np.generic]:
@@ -130,7 +163,7 @@ def _whole(chunk: Chunk, name: str) -> NDArray[np.generic]:
 
 
 def hash_strings(array: pa.StringArray | pa.ChunkedArray) -> NDArray[np.uint64]:
-    """A 64-bit hash of each string; equal strings have equal hashes in every process."""
+    """A 64-bit hash of each string; equal strings of arrays whose longest is alike have equal hashes, as keys are."""
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)
     offsets = np.frombuffer(array.buffers()[1], dtype=np.int32)[array.offset : array.offset + len(array) + 1]

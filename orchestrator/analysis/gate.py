@@ -45,7 +45,7 @@ class Policy(_Strict):
 
     arm: str = ""
     rule: ScoringRule = ScoringRule.DEFAULT
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0)] = 0
     minimum: tuple[MinimumPolicy, ...] = ()
     non_inferior: tuple[BaselinePolicy, ...] = ()
     max_cost_per_solved_usd: Annotated[float, Field(gt=0)] | None = None
@@ -112,7 +112,14 @@ def judge(policy: Policy, roots: list[str]) -> Gate:
     loaded = load_cells(roots, selection=parse_selection(policy.arm))
     summary = summarise(loaded, settings)
     checks = [*_minimum(policy, summary), *_limits(policy, summary), *_baselines(policy, loaded, roots, settings)]
-    return Gate(tuple(checks))
+    return Gate((*_sound(loaded), *checks))
+
+
+def _sound(loaded: Loaded) -> Iterator[Check]:
+    """Errors in the rows: what was left out is told, and names of several contents decide nothing."""
+    for finding in loaded.findings:
+        if finding.severity == "error":
+            yield Check("the rows are sound", finding.where, None if finding.mixed else True, finding.sentence)
 
 
 def _minimum(policy: Policy, summary: Summary) -> Iterator[Check]:
@@ -186,8 +193,8 @@ def _limits(policy: Policy, summary: Summary) -> Iterator[Check]:
 def _baselines(policy: Policy, loaded: Loaded, roots: list[str], settings: Settings) -> Iterator[Check]:
     for rule in policy.non_inferior:
         everything = load_cells([*roots, rule.baseline_results] if rule.baseline_results else roots)
-        for (agent, resources, lane), _ in loaded.cells.groups(["agent", "resources", "lane"]):
-            arm = f"agent={agent} resources={resources} lane={lane}"
+        for (suite, agent, resources, lane), _ in loaded.cells.groups(["suite", "agent", "resources", "lane"]):
+            arm = f"suite={suite} agent={agent} resources={resources} lane={lane}"
             name = f"not worse than {rule.baseline} by {100 * rule.margin:g} points"
             k, asked = int(rule.statistic[5:]), replace(settings, margin=rule.margin)
             try:
@@ -198,7 +205,8 @@ def _baselines(policy: Policy, loaded: Loaded, roots: list[str], settings: Setti
             row = next((r for r in rows if r.statistic == rule.statistic), None)
             p = row.p_not_inferior if row else None
             holds = None if p is None else p <= 1 - settings.level
-            told = row.sentence if row else f"{rule.statistic} could not be compared."
+            marked = f" Marked: {row.marks}." if row and row.marks else ""
+            told = row.sentence + marked if row else f"{rule.statistic} could not be compared."
             said = (
                 "the test of not being worse cannot be given"
                 if p is None

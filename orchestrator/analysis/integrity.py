@@ -32,6 +32,9 @@ PROFILE_KEYS = (
 )
 
 
+MIXED = tuple(f"mixed {column} under one name" for column in ("task_digest", "agent_digest", "headroom"))
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong or must be known. severity: error (rows kept out), warning, or note."""
@@ -41,6 +44,14 @@ class Finding:
     count: int
     where: str
     sentence: str
+
+    @property
+    def mixed(self) -> bool:
+        """Whether a task, an agent or a resource setting stands for several contents: a score is then of no one thing.
+
+        A suite may have grown: its tasks tell.
+        """
+        return self.severity == "error" and self.kind in MIXED
 
 
 @dataclass(frozen=True, slots=True)

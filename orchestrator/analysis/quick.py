@@ -6,8 +6,9 @@ import numpy as np
 
 from orchestrator.analysis.cells import ARM_KEYS, CELLS, passes, planned, some_cells, trials
 from orchestrator.analysis.grouping import Grouped
+from orchestrator.analysis.integrity import PROFILES, TASK_DIGESTS, Finding, check_profiles, check_rows
 from orchestrator.analysis.rows import RowsError, row_files
-from orchestrator.analysis.scanning import gather
+from orchestrator.analysis.scanning import Gathering, gather
 from orchestrator.analysis.usage import Spread, UsageOf, spreads
 from orchestrator.core.status import ScoringRule
 from orchestrator.stats.passk import pass_at_k, pass_hat_k
@@ -45,15 +46,23 @@ class QuickRow:
 
 def quick_table(root: str, sweep: str | None = None) -> list[QuickRow]:
     """One row for each arm of a sweep (or of everything under the root). Raises RowsError for no rows."""
+    return quick_summary(root, sweep)[0]
+
+
+def quick_summary(root: str, sweep: str | None = None) -> tuple[list[QuickRow], list[Finding]]:
+    """As `quick_table`, and the errors that were found in the rows."""
     files = row_files([root], sweep=sweep)
-    cells, lists = gather(files, [CELLS, UsageOf(sweep)])
+    check = check_rows(files)
+    wanted: list[Gathering] = [CELLS, UsageOf(sweep), PROFILES, TASK_DIGESTS]
+    cells, lists, profiles, digests = gather(files, wanted, excluded=check.excluded)
     cells = some_cells(cells)
     if sweep is not None:
         cells = cells.where(cells.keys["sweep"].mask(lambda value: value == sweep))
     if not len(cells):
         raise RowsError(f"Sweep {sweep} was asked for, but {root} holds no row of it: run it first.")
     usage = spreads(lists)
-    return [_row(arm, part, usage[arm]) for arm, part in cells.groups(ARM_KEYS)]
+    findings = [found for found in (*check.findings, *check_profiles(profiles, digests)) if found.severity == "error"]
+    return [_row(arm, part, usage[arm]) for arm, part in cells.groups(ARM_KEYS)], findings
 
 
 def _row(arm: tuple[object, ...], cells: Grouped, usage: dict[str, Spread]) -> QuickRow:

@@ -138,6 +138,11 @@ def aggregate(
 
 def summarise(loaded: Loaded, settings: Settings, *, map_partitions: Partitioner | None = None) -> Summary:
     """All tables of loaded cells; details that were not loaded under this scoring rule are read."""
+    there = sorted(str(name) for name in loaded.cells.keys["resources"].present())
+    if settings.baseline is not None and settings.baseline not in there:
+        raise RowsError(
+            f"The baseline {settings.baseline!r} was asked for, but the resource settings are {', '.join(there)}."
+        )
     details = loaded.details
     if details is None or details.rule is not settings.rule:
         found = gather(

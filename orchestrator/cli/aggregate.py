@@ -13,7 +13,7 @@ def command(
         list[str] | None, typer.Option("--select", help='Only these rows, e.g. "agent=a day=2026-01-01".')
     ] = None,
     rule: Annotated[str, typer.Option(help="Scoring rule: default, strict or agent_only.")] = "default",
-    seed: Annotated[int, typer.Option(help="Seed of every resampling.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every resampling.")] = 0,
     replicates: Annotated[int, typer.Option(min=100, help="Bootstrap replicates.")] = 10_000,
     k_max: Annotated[int, typer.Option("--k-max", min=1, help="Largest k of the curves.")] = 10,
     baseline: Annotated[
@@ -52,7 +52,8 @@ def command(
         mapper = map_partitions(ray)
     summary = aggregate(roots, settings, selection=select or (), map_partitions=mapper)
     folder = save(summary, output or roots[0])
-    missing = [row for row in summary.arms if row.quoted and row.number.estimate is None]
+    missing = [row for row in summary.arms if row.quoted and None in (row.number.estimate, row.number.low)]
+    broken = [found for found in summary.integrity if found.mixed or found.kind == "no trial with a verdict"]
     if as_json:
         typer.echo(
             json.dumps({"provenance": asdict(summary.provenance), "folder": folder, **tables(summary)}, indent=1)
@@ -63,5 +64,7 @@ def command(
         print_findings(summary.integrity)
         typer.echo(f"Written to {output or roots[0]}/{folder}.")
         for row in missing:
-            typer.echo(f"{row.arm.label}: {row.estimand.statistic} cannot be given, {row.number.reason}.", err=True)
-    raise typer.Exit(1 if missing else 0)
+            what = "cannot be given" if row.number.estimate is None else "has no interval"
+            why = row.number.reason or row.number.interval_reason or "there is too little to tell"
+            typer.echo(f"{row.arm.label}: {row.estimand.statistic} {what}: {why.rstrip('.')}.", err=True)
+    raise typer.Exit(1 if missing or broken else 0)

@@ -16,7 +16,7 @@ def command(
     k: Annotated[list[int] | None, typer.Option("-k", min=1, help="Compare pass@k and pass^k at this k too.")] = None,
     rule: Annotated[str, typer.Option(help="Scoring rule: default, strict or agent_only.")] = "default",
     margin: Annotated[float, typer.Option(min=0.0001, max=1, help="Margin of equivalence, in score.")] = 0.02,
-    seed: Annotated[int, typer.Option(help="Seed of every test.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every test.")] = 0,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare sides that do not match, marked.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

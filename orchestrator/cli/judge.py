@@ -149,7 +149,7 @@ def check_command(
     ] = None,
     version: Annotated[str | None, typer.Option(help="The judge's version; needed where there are several.")] = None,
     sweep: Sweep = None,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Calibrate a judge per arm: agreement, kappa, sensitivity, specificity, with intervals over tasks; and, where

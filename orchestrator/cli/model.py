@@ -17,7 +17,7 @@ def serve_script_command(
     suite: Annotated[Path | None, typer.Option(help="Script this suite from its reference solutions.")] = None,
     port: Annotated[int, typer.Option(help="Port; 0: a free one.")] = 8099,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    seed: Annotated[int, typer.Option(help="Seed of the luck of erratic models, with --suite.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the luck of erratic models, with --suite.")] = 0,
     success: Annotated[float, typer.Option(min=0.0, max=1.0, help="Rate of both models, with --suite.")] = 0.7,
 ) -> None:
     """Serve a model that plays a script over the Messages API, until it is interrupted. It is no model.

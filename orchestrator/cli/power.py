@@ -20,7 +20,7 @@ def command(
         float | None, typer.Option(min=0, help="Assumed variance of the true difference over tasks.")
     ] = None,
     sigma2: Annotated[float | None, typer.Option(min=0, help="Assumed variance of one trial within a task.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Tasks needed for a difference, or the smallest difference that tasks can show.

@@ -36,8 +36,8 @@ def _print_suite(summary: "Summary", title: str) -> None:
             continue
         number = row.number
         rate = row.estimand.statistic != "score"
-        estimate = share(number.estimate) if rate else ("-" if number.estimate is None else f"{number.estimate:.3f}")
-        limits = interval(number.low, number.high) if rate else f"{number.low}-{number.high}"
+        estimate = share(number.estimate) if rate else ("-" if number.estimate is None else f"{number.estimate:.4g}")
+        limits = interval(number.low, number.high) if rate else _span(number.low, number.high)
         about = row.estimand
         n = str(about.n_min) if about.n_min == about.n_max else f"{about.n_min}-{about.n_max}"
         rows.append((row.arm.label, about.statistic, estimate, limits, str(about.tasks), n))
@@ -46,6 +46,10 @@ def _print_suite(summary: "Summary", title: str) -> None:
     print_table(("arm", "statistic", "estimate", "95% interval", "tasks", "n"), rows, title=title, named=True)
     for sentence, method in list(sentences.values())[:1]:
         typer.echo(f"{sentence} Interval: {method}.")
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else f"{low:.4g} to {high:.4g}"
 
 
 def print_findings(findings: Sequence["Finding"], at_most: int = 12) -> None:

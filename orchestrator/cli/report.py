@@ -11,7 +11,7 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
     select: Annotated[list[str] | None, typer.Option("--select", help='Only these rows, e.g. "agent=a".')] = None,
     rule: Annotated[str, typer.Option(help="Scoring rule: default, strict or agent_only.")] = "default",
-    seed: Annotated[int, typer.Option(help="Seed of every resampling.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every resampling.")] = 0,
     baseline: Annotated[
         str | None, typer.Option(help="Resource setting the others are compared with; default the one with the least.")
     ] = None,

@@ -20,13 +20,15 @@ def command(
     import json
     from dataclasses import asdict
 
-    from orchestrator.analysis.summary import quick_table
+    from orchestrator.analysis.quick import quick_summary
+    from orchestrator.cli.printing import print_findings
 
-    rows = quick_table(results, sweep)
+    rows, findings = quick_summary(results, sweep)
     missing = [row for row in rows if row.pass_at_1 is None]
+    wrong = missing or any(found.mixed for found in findings)
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=1))
-        raise typer.Exit(1 if missing else 0)
+        raise typer.Exit(1 if wrong else 0)
     suites = list(dict.fromkeys(row.suite for row in rows))
     for suite in suites:
         _print_arms([row for row in rows if row.suite == suite], suite if len(suites) > 1 else "")
@@ -39,7 +41,8 @@ def command(
             typer.echo(f"{name}: {row.without_verdict} trials without a verdict, {row.suspect} kept out as suspect.")
         if row.reason is not None:
             typer.echo(f"{name}: {row.reason}.")
-    raise typer.Exit(1 if missing else 0)
+    print_findings(findings)
+    raise typer.Exit(1 if wrong else 0)
 
 
 def _print_arms(rows: "list[QuickRow]", suite: str) -> None:

@@ -103,6 +103,9 @@ def _counted(
     if n is not None and n > MAX_TRIALS:
         yield Refused(source, f"n is {told['n']!r}: more than {MAX_TRIALS} trials of one task")
         return
+    if n == 0:
+        yield Refused(source, f"task {told['task']} has n = 0: a task without trials tells nothing")
+        return
     c = whole(told["c"]) if "c" in told else _passes(n, str(told["rate"]).strip(), scale)
     if isinstance(c, str):
         yield Refused(source, c)

@@ -58,7 +58,10 @@ def test_one_day_against_one_that_is_not_there(tmp_path: Path) -> None:
 
 def test_one_task_in_a_summary_has_an_estimate_and_says_why_no_interval(tmp_path: Path) -> None:
     found = passhat("aggregate", rows(tmp_path, tasks=1), "--json")
-    assert found.exit_code == 0
+    assert found.exit_code == 1
+    assert (
+        "pass@1 has no interval: One cluster has no spread between clusters." in passhat("aggregate", tmp_path).stderr
+    )
     first = next(r for r in json.loads(found.stdout)["arms"] if r["quoted"] and r["estimand_statistic"] == "pass@1")
     assert first["estimate"] is not None
     assert (first["low"], first["high"]) == (None, None)
@@ -112,3 +115,91 @@ def test_unmatched_tasks_are_refused_unless_insisted_on_and_then_marked(tmp_path
     assert "--anyway" in told(refused)
     forced = passhat("compare", A, B, "--anyway", "--results", tmp_path)
     assert "MARKED" in told(forced)
+
+
+def test_rows_that_are_there_twice_are_counted_once_everywhere_and_told(tmp_path: Path) -> None:
+    root = rows(tmp_path, settings=(SettingTruth("3x", infrastructure=0.0),))
+    once = json.loads(passhat("summary", root, "--json").stdout)
+    file = next(Path(root).rglob("trials/**/*.parquet"))
+    shutil.copy(file, file.with_name("part-copy-000000.parquet"))
+    shown = passhat("summary", root)
+    assert "rows repeat an attempt that is already there" in shown.stdout
+    assert json.loads(passhat("summary", root, "--json").stdout) == once
+    policy = tmp_path / "policy.toml"
+    policy.write_text('minimum = [{ statistic = "pass@1", at_least = 0.0 }]\n')
+    gate = passhat("gate", policy, root)
+    assert gate.exit_code == 0, gate.output
+    assert "rows repeat an attempt" in gate.stdout
+
+
+def test_a_name_that_stands_for_two_contents_decides_nothing(tmp_path: Path) -> None:
+    root = rows(tmp_path, agents=(AgentTruth("a"), AgentTruth("b")), settings=(SettingTruth("3x", infrastructure=0.0),))
+    for file in sorted(Path(root).rglob("trials/**/*.parquet")):
+        table = pq.ParquetFile(file).read()
+        changed = [
+            f"other {task}" if repeat else digest
+            for task, repeat, digest in zip(
+                *(table[n].to_pylist() for n in ("task", "repeat", "task_digest")), strict=True
+            )
+        ]
+        pq.write_table(table.set_column(table.schema.get_field_index("task_digest"), "task_digest", [changed]), file)
+    sides = ("agent=a", "agent=b", "--results", root)
+    refused = passhat("compare", *sides)
+    assert refused.exit_code != 0
+    assert "stands for 2 different contents" in told(refused)
+    assert "stands for 2 different contents" in told(passhat("compare", *sides, "--anyway"))
+    for words in (("summary", root), ("aggregate", root)):
+        found = passhat(*words)
+        assert found.exit_code == 1
+        assert "stands for 2 different contents" in found.stdout
+    policy = tmp_path / "policy.toml"
+    policy.write_text('minimum = [{ statistic = "pass@1", at_least = 0.0 }]\n')
+    assert passhat("gate", policy, root).exit_code == 1
+
+
+def test_trials_without_a_verdict_are_told_and_an_arm_of_nothing_else_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "agent,task,status\n"
+        + "".join(f"a,{t},{s}\n" for t in "xy" for s in ("PASSED", "FAILED", "LOST"))
+        + "b,x,LOST\n"
+    )
+    assert passhat("import", path, "--results", tmp_path / "out").exit_code == 0
+    found = passhat("aggregate", tmp_path / "out")
+    assert "a/unknown/live: 2 of 6 trials ended without a verdict (2 LOST) and are in no score." in found.stdout
+    assert (
+        "b/unknown/live: 1 of 1 trials ended without a verdict (1 LOST): it is in no table of scores." in found.stdout
+    )
+    assert found.exit_code == 1
+
+
+def test_a_baseline_that_is_no_setting_and_a_negative_seed(tmp_path: Path) -> None:
+    root = rows(tmp_path)
+    found = passhat("aggregate", root, "--baseline", "zz")
+    assert found.exit_code != 0
+    assert "The baseline 'zz' was asked for, but the resource settings are" in told(found)
+    assert passhat("aggregate", root, "--seed", "-1").exit_code == 2
+
+
+def test_a_gate_on_two_suites_compares_within_its_own(tmp_path: Path) -> None:
+    for suite in ("one", "two"):
+        Simulation.of(Truth(suite=suite, agents=(AgentTruth("a"), AgentTruth("b")), tasks=12, repeats=4)).write(
+            tmp_path / suite
+        )
+    policy = tmp_path / "policy.toml"
+    policy.write_text('arm = "agent=a suite=one"\nnon_inferior = [{ baseline = "agent=b suite=one", margin = 0.9 }]\n')
+    found = passhat("gate", policy, tmp_path / "one", tmp_path / "two")
+    assert "add suite=NAME" not in found.stdout
+    assert found.exit_code == 0, found.output
+
+
+def test_the_summary_of_other_outcomes_has_another_name(tmp_path: Path) -> None:
+    root = rows(tmp_path)
+    first = json.loads(passhat("aggregate", root, "--json").stdout)["provenance"]
+    for file in sorted(Path(root).rglob("trials/**/*.parquet")):
+        table = pq.ParquetFile(file).read()
+        status = ["PASSED" if value == "FAILED" else value for value in table["status"].to_pylist()]
+        pq.write_table(table.set_column(table.schema.get_field_index("status"), "status", [status]), file)
+    second = json.loads(passhat("aggregate", root, "--json").stdout)["provenance"]
+    assert first["data_hash"] != second["data_hash"]
+    assert first["summary_id"] != second["summary_id"]
