@@ -37,6 +37,11 @@ class Settings:
     baseline: str | None = None
     horizon: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rule", ScoringRule(self.rule))
+        if self.seed < 0:
+            raise ValueError(f"seed is {self.seed}, but must be 0 or more.")
+
     def rng(self, *purpose: object) -> np.random.Generator:
         """A generator of its own for each purpose, so that no result depends on what else was computed."""
         return np.random.default_rng([self.seed, zlib.crc32("/".join(map(str, purpose)).encode())])

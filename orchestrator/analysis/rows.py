@@ -59,7 +59,7 @@ def row_files(roots: Sequence[str], *, sweep: str | None = None) -> list[RowFile
     sweep's journals are taken; files hold several sweeps and are not filtered here.
     """
     found: list[RowFile] = []
-    for location in roots:
+    for location in dict.fromkeys(roots):
         listing = list_rows(Root(location), sweep)
         if listing.problems:
             raise RowsError(f"{location}: {listing.problems[0]}.")

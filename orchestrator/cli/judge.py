@@ -59,6 +59,8 @@ def list_command(results: Results) -> None:
     found: dict[str, list[Grade]] = {}
     for grade in _grades(Root(results), None):
         found.setdefault(grade.judge_version, []).append(grade)
+    if not found:
+        typer.echo(f"{results} holds no grades of stored transcripts; `passhat judge run` gives them.")
     for version, grades in sorted(found.items()):
         unclear = sum(grade.passed is None for grade in grades)
         typer.echo(
@@ -169,7 +171,8 @@ def check_command(
     versions = sorted({grade.judge_version for grade in grades})
     if len(versions) != 1:
         there = f"several judges ({', '.join(versions)}); choose one with --version" if versions else "no grades"
-        raise JudgementError(f"{results} has {there}; `passhat judge list {results}` shows them")
+        then = f"`passhat judge list {results}` shows them" if versions else "`passhat judge run` gives them"
+        raise JudgementError(f"{results} has {there}; {then}")
     rows = {str(row["attempt_id"]): row for row in _rows(root, sweep)}
     known = {attempt: bool(row["passed"]) for attempt, row in rows.items()}
     if labels is not None:

@@ -31,6 +31,7 @@ def command(
     """
     import json
     from dataclasses import asdict
+    from math import isfinite
 
     from orchestrator.analysis.context import Settings
     from orchestrator.analysis.power import Question, answer, measured_noise
@@ -45,6 +46,8 @@ def command(
         noise, source = Noise(omega2, sigma2, sigma2), "assumed"
     else:
         raise typer.BadParameter("give two sides of results to measure variances from, or --omega2 and --sigma2.")
+    if not all(map(isfinite, (noise.omega2, noise.sigma2_a, noise.sigma2_b))):
+        raise typer.BadParameter("a variance is not a finite number: give --omega2 and --sigma2 as such.")
     if difference is None and tasks is None:
         raise typer.BadParameter(
             "give --difference to learn how many tasks it needs, or --tasks to learn what they can show."

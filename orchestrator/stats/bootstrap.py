@@ -189,8 +189,10 @@ def band(result: Bootstrap, level: float = 0.95, *, bounds: tuple[float, float] 
         return Band(values, low, high, none, none, spread, None, level, result.estimand, reason)
     se = np.array([s or 0.0 for s in spread])
     inflated = (result.units / (result.units - 1)) ** 0.5
-    furthest = np.nanmax(np.abs(result.replicates - result.estimates)[:, usable] / se[usable] * inflated, axis=1)
-    critical = float(np.quantile(furthest, level))
+    away = np.abs(result.replicates - result.estimates)[:, usable] / se[usable] * inflated
+    # A replicate in which nothing is defined says nothing of how far it lies away.
+    furthest = np.where(np.isnan(away), -np.inf, away).max(axis=1)
+    critical = float(np.quantile(furthest[furthest >= 0], level))
     least, most = bounds or (-np.inf, np.inf)
     lower, upper = (
         np.maximum(result.estimates - critical * se, least),

@@ -203,3 +203,16 @@ def test_the_summary_of_other_outcomes_has_another_name(tmp_path: Path) -> None:
     second = json.loads(passhat("aggregate", root, "--json").stdout)["provenance"]
     assert first["data_hash"] != second["data_hash"]
     assert first["summary_id"] != second["summary_id"]
+
+
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_variance_that_is_no_finite_number(value: str) -> None:
+    found = passhat("power", "--omega2", value, "--sigma2", "0.1", "--difference", "0.03")
+    assert found.exit_code == 2
+    assert "Invalid value" in told(found)
+
+
+def test_one_folder_given_twice_is_one_folder(tmp_path: Path) -> None:
+    root = rows(tmp_path)
+    once, twice = (json.loads(passhat("aggregate", *roots, "--json").stdout) for roots in ((root,), (root, root)))
+    assert once["arms"] == twice["arms"]
