@@ -39,7 +39,7 @@ class CellReduction:
 
     trials_<STATUS>: final attempts, not suspect. suspect: final attempts kept out. attempts and
     attempts_infrastructure: all attempts. score_sum, score_sumsq: over trials of origin agent, a missing
-    score adding 0. cost_sum, cost_known: over all attempts. oom: trials with a counted OOM kill.
+    score adding 0. score_missing: trials that passed or failed and tell none. cost_sum, cost_known: over all attempts. oom: trials with a counted OOM kill.
     """
 
     @property
@@ -51,6 +51,8 @@ class CellReduction:
         final, trial = block.flags["final"], block.flags["final"] & ~block.flags["suspect"]
         sums = _counts(block.coded["status"].codes, status, final, trial, code, size)
         agent = np.array([s.origin is Origin.AGENT for s in status])[block.coded["status"].codes]
+        graded = np.array([s in (Status.PASSED, Status.FAILED) for s in status])[block.coded["status"].codes]
+        sums["score_missing"] = _count(code, trial & graded & np.isnan(block.numbers["score"]), size)
         score = np.where(trial & agent, block.numbers["score"], 0.0)
         score[np.isnan(score)] = 0.0
         sums["score_sum"] = np.bincount(code, weights=score, minlength=size)

@@ -30,6 +30,12 @@ def check_cells(cells: Grouped, roots: Sequence[str]) -> Iterator[Finding]:
                 )  # fmt: skip
     yield from _unequal(cells)
     yield from _without_verdict(cells)
+    unknown = int(cells.measure("score_missing").sum())
+    if unknown:
+        yield Finding(
+            "scores missing", "warning", unknown, "",
+            f"{unknown} trials passed or failed and tell no number as score; the mean score counts each as 0, pass@k does not use it.",
+        )  # fmt: skip
     kept_out = int(cells.measure("suspect").sum())
     if kept_out:
         names = sorted(

@@ -13,6 +13,7 @@ from orchestrator.analysis.grouping import Grouped
 from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.tables import ComparisonRow
 from orchestrator.core.status import ScoringRule
+from orchestrator.stats.bayes import rule_of_three
 from orchestrator.stats.equivalence import non_inferior, tost
 from orchestrator.stats.paired import Paired, paired_pass, paired_score
 from orchestrator.stats.passk import Statistic, task_values
@@ -186,6 +187,7 @@ def _row(a: Side, b: Side, one: _Found, terms: Terms, marks: Sequence[str]) -> C
         if gap is not None and gap.value is not None
         else undefined(found.reason or "undefined")
     )
+    number = _within_reason(number, one)
     alike, worse = _against_margin(a, one, settings)
     p_value = found.test.p if found.test else None
     floor = floor_mark(number.estimate, a.suite, sorted({*a.resources, *b.resources}), terms.floors)
@@ -197,6 +199,20 @@ def _row(a: Side, b: Side, one: _Found, terms: Terms, marks: Sequence[str]) -> C
     )  # fmt: skip
     row = replace(row, equivalence=verdict(row, p_value, alike, settings))
     return replace(row, sentence=_sentence(a, b, row, found))
+
+
+def _within_reason(number: Number, one: _Found) -> Number:
+    """No interval without width where all tasks are tied, and none beyond what a difference of rates can be."""
+    found = one.paired
+    if number.estimate is None or number.low is None or number.high is None:
+        return number
+    if found.tied and not found.helped and not found.hurt:
+        most = 100 * rule_of_three(found.tied)
+        why = f"no task differs, which shows no spread; up to {most:.3g}% of tasks like these may still (rule of three)"
+        return replace(number, low=None, high=None, interval_reason=why)
+    if one.statistic.startswith("pass"):
+        return replace(number, low=max(-1.0, number.low), high=min(1.0, number.high))
+    return number
 
 
 def _against_margin(a: Side, one: _Found, settings: Settings) -> tuple[float | None, float | None]:

@@ -43,4 +43,9 @@ def command(
     alone = rows[0].estimand.tasks < 2
     if alone:
         typer.echo("An interval needs 2 shared tasks, and there is 1: only the estimate can be had.", err=True)
-    raise typer.Exit(1 if alone or any(row.number.estimate is None for row in rows) else 0)
+    silent = [row for row in rows if row.number.low is None and row.number.interval_reason]
+    if silent and not alone:
+        names = ", ".join(row.statistic for row in silent)
+        typer.echo(f"{names}: no interval, {silent[0].number.interval_reason}.", err=True)
+    without = any(None in (row.number.estimate, row.number.low) for row in rows)
+    raise typer.Exit(1 if alone or without else 0)

@@ -216,3 +216,31 @@ def test_one_folder_given_twice_is_one_folder(tmp_path: Path) -> None:
     root = rows(tmp_path)
     once, twice = (json.loads(passhat("aggregate", *roots, "--json").stdout) for roots in ((root,), (root, root)))
     assert once["arms"] == twice["arms"]
+
+
+@pytest.mark.parametrize("ability", [40.0, -40.0])
+def test_sides_that_are_the_same_on_every_task_have_no_interval_of_width_0(tmp_path: Path, ability: float) -> None:
+    agents = tuple(AgentTruth(name, ability=ability) for name in ("agent-a", "agent-b"))
+    found = passhat("compare", A, B, "--results", rows(tmp_path, agents=agents, tasks=12))
+    assert found.exit_code == 1
+    assert "no interval, no task differs, which shows no spread; up to 22.1% of tasks like these may still" in told(
+        found
+    )
+    assert "+0.0 to +0.0" not in found.stdout
+
+
+def test_a_difference_of_rates_stays_within_100_points(tmp_path: Path) -> None:
+    agents = (AgentTruth("agent-a", ability=3.0), AgentTruth("agent-b", ability=-3.0))
+    found = passhat("compare", A, B, "--results", rows(tmp_path, agents=agents, tasks=2, repeats=4), "--json")
+    for row in json.loads(found.stdout):
+        if row["statistic"].startswith("pass") and row["low"] is not None:
+            assert -1 <= row["low"] <= row["high"] <= 1
+
+
+def test_scores_that_are_no_numbers_are_told(tmp_path: Path) -> None:
+    root = rows(tmp_path)
+    for file in sorted(root.rglob("trials/**/*.parquet")):
+        table = pq.ParquetFile(file).read()
+        score = [float("nan")] * table.num_rows
+        pq.write_table(table.set_column(table.schema.get_field_index("score"), "score", [score]), file)
+    assert "trials passed or failed and tell no number as score" in told(passhat("aggregate", root))
