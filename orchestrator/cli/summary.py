@@ -38,7 +38,9 @@ def command(
     for row in rows:
         name = row.label if len(suites) == 1 else f"{row.suite}: {row.label}"
         if row.without_verdict or row.suspect:
-            typer.echo(f"{name}: {row.without_verdict} trials without a verdict, {row.suspect} kept out as suspect.")
+            typer.echo(
+                f"{name}: {row.without_verdict} trial{'s' * (row.without_verdict != 1)} without a verdict, {row.suspect} kept out as suspect."
+            )
         if row.reason is not None:
             typer.echo(f"{name}: {row.reason}.")
     print_findings(findings)
