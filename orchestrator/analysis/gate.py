@@ -8,12 +8,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from orchestrator.analysis.cells import ARM_KEYS
 from orchestrator.analysis.comparing import compare_loaded
 from orchestrator.analysis.context import Settings
 from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.select import parse_selection
 from orchestrator.analysis.summary import Loaded, load_cells, summarise
-from orchestrator.analysis.tables import Summary
+from orchestrator.analysis.tables import ArmName, Summary
 from orchestrator.core.status import ScoringRule
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -111,7 +112,11 @@ def judge(policy: Policy, roots: list[str]) -> Gate:
     settings = Settings(rule=policy.rule, seed=policy.seed, k_max=max(10, *ks, 1), quoted_ks=ks)
     loaded = load_cells(roots, selection=parse_selection(policy.arm))
     summary = summarise(loaded, settings)
-    checks = [*_minimum(policy, summary), *_limits(policy, summary), *_baselines(policy, loaded, roots, settings)]
+    checks = [
+        *_minimum(policy, summary),
+        *_limits(policy, summary, loaded),
+        *_baselines(policy, loaded, roots, settings),
+    ]
     return Gate((*_sound(loaded), *checks))
 
 
@@ -162,7 +167,17 @@ def _minimum(policy: Policy, summary: Summary) -> Iterator[Check]:
             )  # fmt: skip
 
 
-def _limits(policy: Policy, summary: Summary) -> Iterator[Check]:
+def _tables_alone(loaded: Loaded) -> set[str]:
+    """Labels of arms all of whose rows were imported from tables, which tell outcomes and no endings."""
+    found = set()
+    for arm, part in loaded.profiles.groups(ARM_KEYS):
+        sources = part.keys["imported_from"].present()
+        if all(str(source).partition(":")[0] in ("table", "figures") for source in sources):
+            found.add(ArmName(*(str(value) for value in arm)).label)
+    return found
+
+
+def _limits(policy: Policy, summary: Summary, loaded: Loaded) -> Iterator[Check]:
     if policy.max_cost_per_solved_usd is not None:
         most = policy.max_cost_per_solved_usd
         for row in summary.costs:
@@ -179,11 +194,15 @@ def _limits(policy: Policy, summary: Summary) -> Iterator[Check]:
                 f"{label}: a solved trial costs {number.estimate:.4g} USD, {'within' if holds else 'above'} {most:g}.",
             )
     if policy.max_infrastructure_failure_rate is not None:
-        limit = policy.max_infrastructure_failure_rate
+        limit, unknown = policy.max_infrastructure_failure_rate, _tables_alone(loaded)
         for r in summary.resources:
             if r.quantity != "infrastructure failures":
                 continue
             name = f"at most {100 * limit:g}% infrastructure failures"
+            if r.arm.label in unknown and not r.count:
+                yield Check(name, r.arm.label, None, f"{r.arm.label}: its rows come from a table, which need not tell "
+                            "failures of the infrastructure: whether there were any is unknown.")  # fmt: skip
+                continue
             rate = r.count / r.trials if r.trials else None
             within = None if rate is None else rate <= limit
             yield Check(name, r.arm.label, within, f"{r.arm.label}: {r.count} of {r.trials} attempts failed by infrastructure"

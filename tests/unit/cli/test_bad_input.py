@@ -244,3 +244,14 @@ def test_scores_that_are_no_numbers_are_told(tmp_path: Path) -> None:
         score = [float("nan")] * table.num_rows
         pq.write_table(table.set_column(table.schema.get_field_index("score"), "score", [score]), file)
     assert "trials passed or failed and tell no number as score" in told(passhat("aggregate", root))
+
+
+def test_a_gate_does_not_take_what_a_table_cannot_tell_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("agent,task,passed\na,x,1\na,y,0\n")
+    assert passhat("import", tmp_path / "t.csv", "--results", tmp_path / "out").exit_code == 0
+    policy = tmp_path / "policy.toml"
+    policy.write_text("max_infrastructure_failure_rate = 0.0\n")
+    found = passhat("gate", policy, tmp_path / "out")
+    assert found.exit_code == 1
+    assert "whether there were any is unknown" in told(found)
+    assert passhat("gate", policy, rows(tmp_path / "ours")).exit_code == 0
