@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from orchestrator.analysis import comparing
 from orchestrator.analysis import summary as summaries
+from orchestrator.analysis.by_suite import of_suite, suites_of
 from orchestrator.analysis.context import Settings
 from orchestrator.analysis.rows import RowsError
 from orchestrator.analysis.saving import arrow_table
@@ -88,12 +89,12 @@ def plot(summary: Summary, figure: str, *, suite: str | None = None) -> Mapping[
 
     suite: whose figure, where the summary holds several suites.
     """
-    names = ", ".join(summary.suites)
-    if suite is not None and suite not in summary.suites:
+    names = ", ".join(suites_of(summary))
+    if suite is not None and suite not in suites_of(summary):
         raise ValueError(f"There is no suite {suite!r}; there are {names}.")
-    if suite is None and len(summary.suites) > 1:
+    if suite is None and len(suites_of(summary)) > 1:
         raise ValueError(f"A figure is of one suite, and the summary holds {names}: name one with suite=.")
-    drawn = {item.key: item for item in figures(summary.of_suite(suite) if suite else summary)}
+    drawn = {item.key: item for item in figures(of_suite(summary, suite) if suite else summary)}
     if figure not in drawn:
         raise ValueError(f"There is no figure {figure!r}; there are {', '.join(drawn)}.")
     spec = drawn[figure].spec

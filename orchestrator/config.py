@@ -276,6 +276,14 @@ def sweep_schema() -> dict[str, object]:
     return schema
 
 
+def headroom_setting(name: str, headroom: str | float, pinned: bool) -> ResourceSetting:
+    """A resource setting by its headroom alone. Raises ConfigError for a word that is none."""
+    try:
+        return ResourceSetting.model_validate({"name": name, "headroom": headroom, "pinned": pinned})
+    except ValidationError:
+        raise ConfigError(f"--headroom {headroom!r} is no headroom; give numbers of at least 1, or uncapped") from None
+
+
 def load_sweep(path: Path) -> SweepConfig:
     """Read and parse. Relative paths of suite and results are taken from the file's folder."""
     try:

@@ -6,7 +6,6 @@ Workers that want the same image wait for the one that makes it. Knows no task.
 import contextlib
 import io
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import docker.errors
 from sandboxes.base import ImageError, ImageSource, SandboxError
 from sandboxes.bootstrap import ARCHIVE_LABEL, BASE_REFERENCE, ENVIRONMENT, TIMEOUT_S, make_archive
 from sandboxes.docker_engine import Engine, engine_errors
+from sandboxes.engine_output import follow
 from sandboxes.locks import waiting_lock
 from sandboxes.recipe import (
     ContextFile,
@@ -33,7 +33,6 @@ RECIPE_LABEL = "passhat.recipe"
 BUILT_REPOSITORY = "passhat-built"
 BASE_ARGUMENT = "BASE"
 PULL_TIMEOUT_S = 1800.0
-LAST_LINES = 15
 
 
 class ImageStore:
@@ -179,7 +178,7 @@ class ImageStore:
                 timeout=int(source.build_timeout_s),
                 **options,
             )
-            self._watch(progress, source.build_timeout_s, f"image of {what} could not be built")
+            follow(progress, source.build_timeout_s, f"image of {what} could not be built")
 
     def _pull(self, reference: str, platform: str | None) -> ImageSnapshot:
         self._say(f"pulling {reference}")
@@ -192,7 +191,7 @@ class ImageStore:
                 progress = self._engine.client.pull(
                     reference, tag=_tag(reference), stream=True, decode=True, platform=platform
                 )
-                self._watch(progress, PULL_TIMEOUT_S, hint)
+                follow(progress, PULL_TIMEOUT_S, hint)
         except ImageError:
             raise
         except SandboxError as error:
@@ -229,19 +228,6 @@ class ImageStore:
     def _offer(self, reference: str) -> None:
         if self._shared is not None:
             self._shared.offer(reference)
-
-    def _watch(self, progress: Iterator[dict[str, Any]], timeout_s: float, failed: str) -> None:
-        """Follow the engine's output to its end; ImageError with its last lines when it fails."""
-        give_up = time.monotonic() + timeout_s
-        lines: list[str] = []
-        for item in progress:
-            lines += str(item.get("stream") or item.get("status") or "").splitlines()
-            lines = [line for line in lines if line.strip()][-LAST_LINES:]
-            if "error" in item:
-                lines.append(str(item["error"]))
-                raise ImageError(f"{failed}; the last lines of the output:\n" + "\n".join(lines))
-            if time.monotonic() > give_up:
-                raise ImageError(f"{failed} within {timeout_s:.0f} s; the last lines:\n" + "\n".join(lines))
 
     def _wheels(self, requirements: Path, timeout_s: float) -> list[ContextFile]:
         paths = download_wheels(requirements, self._cache, self._locks.parent, timeout_s)

@@ -1,6 +1,6 @@
 """A registry where nodes share what they make: asked before an image is built, given it afterwards.
 
-An image's tag there is its recipe's digest, and one that does not carry that digest is not taken: who may push
+An image's tag there ends with its recipe's digest, and one that does not carry that digest is not taken: who may push
 there is trusted as much as who may build here. A registry that fails costs time and no trial: the image is built
 here as if there were none, and what is wrong is told.
 """
@@ -8,14 +8,15 @@ here as if there were none, and what is wrong is told.
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import docker.errors
 
 from sandboxes.base import ImageError, SandboxError
 from sandboxes.docker_engine import Engine, engine_errors
+from sandboxes.engine_output import follow
 
 VARIABLE = "PASSHAT_REGISTRY"
+TIMEOUT_S = 1800.0
 _REPOSITORY = re.compile(r"[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+")
 
 
@@ -36,10 +37,14 @@ class SharedImages:
 
     def fetch(self, reference: str, label: str, value: str | None) -> bool:
         """Pull an image that carries the label, with this value where one is given, and name it `reference`."""
-        client, tag = self._engine.client, _tag(reference)
+        client, tag = self._engine.client, reference.replace(":", "-")
         try:
             with engine_errors(f"pull {self._repository}:{tag}"):
-                _watch(client.pull(self._repository, tag=tag, stream=True, decode=True))
+                follow(
+                    client.pull(self._repository, tag=tag, stream=True, decode=True),
+                    TIMEOUT_S,
+                    "it could not be pulled",
+                )
                 with self._unnamed(tag) as there:
                     labels = client.inspect_image(there)["Config"].get("Labels") or {}  # type: ignore[no-untyped-call]
                     if label not in labels or value not in (None, labels[label]):
@@ -55,12 +60,16 @@ class SharedImages:
 
     def offer(self, reference: str) -> None:
         """Push an image that this engine has."""
-        client, tag = self._engine.client, _tag(reference)
+        client, tag = self._engine.client, reference.replace(":", "-")
         try:
             with engine_errors(f"push {self._repository}:{tag}"):
                 client.tag(reference, self._repository, tag, force=True)
                 with self._unnamed(tag):
-                    _watch(client.push(self._repository, tag=tag, stream=True, decode=True))
+                    follow(
+                        client.push(self._repository, tag=tag, stream=True, decode=True),
+                        TIMEOUT_S,
+                        "it could not be pushed",
+                    )
         except SandboxError as error:
             self._warn(f"{reference} was made here and could not be given to the registry that nodes share: {error}")
 
@@ -75,17 +84,5 @@ class SharedImages:
                 self._engine.client.remove_image(name, noprune=True)
 
 
-def _tag(reference: str) -> str:
-    """One tag for each image that passhat makes: its recipe's, or the base's with its name before it."""
-    name, _, tag = reference.rpartition(":")
-    return tag if name == "passhat-built" else f"{name}-{tag}"
-
-
 def _is_missing(error: SandboxError) -> bool:
     return isinstance(error.__cause__, docker.errors.NotFound) or "manifest unknown" in str(error)
-
-
-def _watch(progress: Iterator[dict[str, Any]]) -> None:
-    for item in progress:
-        if "error" in item:
-            raise ImageError(str(item["error"]))

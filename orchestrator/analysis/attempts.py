@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import zstandard
 
+from orchestrator.analysis.by_suite import suites_of
 from orchestrator.analysis.rows import row_files, scan
 from orchestrator.analysis.tables import Summary
 from orchestrator.storage.root import Root
@@ -56,7 +57,9 @@ def read_attempts(
         here = pc.and_(pc.equal(rows.column("suite"), suite), pc.equal(rows.column("task"), task))
         mine = rows.filter(here).slice(0, at_most)
         if mine.num_rows:
-            found[task if len(summary.suites) == 1 else f"{suite}: {task}"] = mine.drop_columns(["silent"]).to_pylist()
+            found[task if len(suites_of(summary)) == 1 else f"{suite}: {task}"] = mine.drop_columns(
+                ["silent"]
+            ).to_pylist()
     return found
 
 

@@ -39,7 +39,8 @@ class CellReduction:
 
     trials_<STATUS>: final attempts, not suspect. suspect: final attempts kept out. attempts and
     attempts_infrastructure: all attempts. score_sum, score_sumsq: over trials of origin agent, a missing
-    score adding 0. score_missing: trials that passed or failed and tell none. cost_sum, cost_known: over all attempts. oom: trials with a counted OOM kill.
+    score adding 0. score_missing: trials that passed or failed and tell none. cost_sum, cost_known: over all
+    attempts. oom: trials with a counted OOM kill.
     """
 
     @property

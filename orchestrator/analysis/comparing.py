@@ -11,11 +11,14 @@ from orchestrator.analysis.contrasts import Side, Terms, compare_sides
 from orchestrator.analysis.estimand import retry_sentence
 from orchestrator.analysis.families import adjusted
 from orchestrator.analysis.floors import oracle_floors
-from orchestrator.analysis.grouping import Grouped
+from orchestrator.analysis.grouping import Grouped, merge
+from orchestrator.analysis.integrity import check_profiles
 from orchestrator.analysis.rows import RowsError
-from orchestrator.analysis.select import Selection, parse_selection
+from orchestrator.analysis.select import parse_selection
 from orchestrator.analysis.summary import Loaded, load_cells
 from orchestrator.analysis.tables import ComparisonRow
+
+PROFILED = (*ARM_KEYS, "sweep")
 
 
 def compare(
@@ -56,12 +59,13 @@ def compare_loaded(
             raise RowsError(
                 f"{side.label} has no trial that counts under the rule {settings.rule}: nothing can be compared."
             )
-    profiles = (_profiles(loaded, one, cells[0]), _profiles(loaded, other, cells[1]))
+    profiles = (_there(loaded.profiles, cells[0], PROFILED), _there(loaded.profiles, cells[1], PROFILED))
     policy = retry_sentence(
         sorted({*profiles[0].keys["retry_max"].present(), *profiles[1].keys["retry_max"].present()}, key=str)
     )
     terms = Terms(settings, policy, oracle_floors(loaded.cells, settings.level))
-    mixed = _mixed(loaded, cells)
+    digests = merge([_there(loaded.digests, part, ("suite", "sweep", "task")) for part in cells])
+    mixed = [finding.sentence for finding in check_profiles(merge(profiles), digests) if finding.spoils]
     if mixed and not anyway:
         raise RowsError(f"{mixed[0]} (To compare all the same, marked: --anyway.)")
     rows = list(compare_sides(sides[0], sides[1], terms, profiles=profiles, anyway=anyway, ks=ks))
@@ -77,24 +81,16 @@ def compare_loaded(
     return list(adjusted(rows, settings)) if len(rows) > 1 else rows
 
 
-def _mixed(loaded: Loaded, cells: Sequence[Grouped]) -> list[str]:
-    """What was found of names of the sides that stand for several contents."""
-    columns = ("suite", "agent", "resources", "task")
-    names = {str(value) for part in cells for column in columns for value in part.keys[column].present()}
-    return [finding.sentence for finding in loaded.findings if finding.mixed and finding.where in names]
-
-
 def _one_suite(cells: Sequence[Grouped]) -> None:
     suites = sorted({str(suite) for part in cells for suite in part.keys["suite"].present()})
     if len(suites) > 1:
         raise RowsError(f"The sides hold trials of {len(suites)} suites ({', '.join(suites)}): add suite=NAME to both.")
 
 
-def _profiles(loaded: Loaded, selection: Selection, cells: Grouped) -> Grouped:
-    """The profile rows of the arms and sweeps that a side has."""
-    profiles = loaded.profiles
-    mask = np.ones(len(profiles), dtype=bool)
-    for name in (*ARM_KEYS, "sweep"):
+def _there(grouped: Grouped, cells: Grouped, names: Sequence[str]) -> Grouped:
+    """The part whose names a side has."""
+    mask = np.ones(len(grouped), dtype=bool)
+    for name in names:
         there = set(cells.keys[name].present())
-        mask &= profiles.keys[name].mask(lambda value, there=there: value in there)  # type: ignore[misc]
-    return profiles.where(mask)
+        mask &= grouped.keys[name].mask(lambda value, there=there: value in there)  # type: ignore[misc]
+    return grouped.where(mask)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.analysis.cells import ARM_KEYS, planned
 from orchestrator.analysis.grouping import Grouped
-from orchestrator.analysis.integrity import Finding
+from orchestrator.analysis.integrity import NO_VERDICT, Finding
 from orchestrator.core.status import Status
 from orchestrator.storage.reading import ResultsError
 from orchestrator.storage.root import Root
@@ -59,7 +59,7 @@ def _without_verdict(cells: Grouped) -> Iterator[Finding]:
         ways = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
         told = f"{name}: {count} of {every} trials ended without a verdict ({ways})"
         if count == every:
-            yield Finding("no trial with a verdict", "error", count, name, f"{told}: it is in no table of scores.")
+            yield Finding(NO_VERDICT, "error", count, name, f"{told}: it is in no table of scores.")
         else:
             yield Finding("trials without a verdict", "warning", count, name, f"{told} and are in no score.")
 

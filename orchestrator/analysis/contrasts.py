@@ -187,7 +187,7 @@ def _row(a: Side, b: Side, one: _Found, terms: Terms, marks: Sequence[str]) -> C
         if gap is not None and gap.value is not None
         else undefined(found.reason or "undefined")
     )
-    number = _within_reason(number, one)
+    number = _within_reason(number, one, len(a.tasks) if _clusters(a) is None else len(set(a.clusters)))
     alike, worse = _against_margin(a, one, settings)
     p_value = found.test.p if found.test else None
     floor = floor_mark(number.estimate, a.suite, sorted({*a.resources, *b.resources}), terms.floors)
@@ -201,13 +201,13 @@ def _row(a: Side, b: Side, one: _Found, terms: Terms, marks: Sequence[str]) -> C
     return replace(row, sentence=_sentence(a, b, row, found))
 
 
-def _within_reason(number: Number, one: _Found) -> Number:
+def _within_reason(number: Number, one: _Found, units: int) -> Number:
     """No interval without width where all tasks are tied, and none beyond what a difference of rates can be."""
     found = one.paired
     if number.estimate is None or number.low is None or number.high is None:
         return number
     if found.tied and not found.helped and not found.hurt:
-        most = 100 * rule_of_three(found.tied)
+        most = 100 * rule_of_three(units)
         why = f"no task differs, which shows no spread; up to {most:.3g}% of tasks like these may still (rule of three)"
         return replace(number, low=None, high=None, interval_reason=why)
     if one.statistic.startswith("pass"):

@@ -132,20 +132,15 @@ def _told(chunk: Chunk) -> NDArray[np.uint64]:
 def _hash_of_words(chunk: Chunk, name: str) -> NDArray[np.uint64]:
     """The hash of each value of a column with few distinct ones; null is a word like any other."""
     if name in chunk.constants:
-        return np.repeat(_hash_words([chunk.constants[name]]), chunk.rows)
+        return np.repeat(hash_strings(pa.array([str(chunk.constants[name])])), chunk.rows)
     column = chunk.table.column(name)
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.string()).dictionary_encode()
     array = column.unify_dictionaries().combine_chunks()
-    words = _hash_words([*array.dictionary.to_pylist(), None])
+    words = hash_strings(pa.array([*map(str, array.dictionary.to_pylist()), "None"]))
     codes, there = plain(array.indices)
     found: NDArray[np.uint64] = words[codes if there is None else np.where(there, codes, len(words) - 1)]
     return found
-
-
-def _hash_words(words: Sequence[object]) -> NDArray[np.uint64]:
-    digests = [hashlib.blake2b(str(word).encode(), digest_size=8).digest() for word in words]
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
 def _whole(chunk: Chunk, name: str) -> NDArray[np.generic]:
@@ -163,7 +158,7 @@ def _whole(chunk: Chunk, name: str) -> NDArray[np.generic]:
 
 
 def hash_strings(array: pa.StringArray | pa.ChunkedArray) -> NDArray[np.uint64]:
-    """A 64-bit hash of each string; equal strings of arrays whose longest is alike have equal hashes, as keys are."""
+    """A 64-bit hash of each string; equal strings have equal hashes in every process and beside any others."""
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)
     offsets = np.frombuffer(array.buffers()[1], dtype=np.int32)[array.offset : array.offset + len(array) + 1]
@@ -177,9 +172,10 @@ def hash_strings(array: pa.StringArray | pa.ChunkedArray) -> NDArray[np.uint64]:
         inside = np.arange(padded.shape[1]) < lengths[:, None]
         padded[inside] = data[offsets[0] : offsets[-1]]
     words = padded.view(np.uint64)
-    value = lengths.astype(np.uint64)
+    value, shortest = lengths.astype(np.uint64), int(lengths.min(initial=width))
     with np.errstate(over="ignore"):
         for number in range(words.shape[1]):
-            value = (value ^ words[:, number]) * _MULTIPLIERS[number % len(_MULTIPLIERS)]
-            value ^= value >> np.uint64(32)
+            mixed = (value ^ words[:, number]) * _MULTIPLIERS[number % len(_MULTIPLIERS)]
+            mixed ^= mixed >> np.uint64(32)
+            value = mixed if shortest > 8 * number else np.where(lengths > 8 * number, mixed, value)
     return value

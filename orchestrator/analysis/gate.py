@@ -121,10 +121,10 @@ def judge(policy: Policy, roots: list[str]) -> Gate:
 
 
 def _sound(loaded: Loaded) -> Iterator[Check]:
-    """Errors in the rows: what was left out is told, and names of several contents decide nothing."""
+    """Errors in the rows of the gate's arms: what was left out is told, and what spoils a score decides nothing."""
     for finding in loaded.findings:
         if finding.severity == "error":
-            yield Check("the rows are sound", finding.where, None if finding.mixed else True, finding.sentence)
+            yield Check("the rows are sound", finding.where, None if finding.spoils else True, finding.sentence)
 
 
 def _minimum(policy: Policy, summary: Summary) -> Iterator[Check]:

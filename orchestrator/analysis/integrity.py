@@ -32,7 +32,7 @@ PROFILE_KEYS = (
 )
 
 
-MIXED = tuple(f"mixed {column} under one name" for column in ("task_digest", "agent_digest", "headroom"))
+NO_VERDICT = "no trial with a verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Finding:
     sentence: str
 
     @property
-    def mixed(self) -> bool:
-        """Whether a task, an agent or a resource setting stands for several contents: a score is then of no one thing.
-
-        A suite may have grown: its tasks tell.
+    def spoils(self) -> bool:
+        """Whether a score cannot be given because of it: no trial has a verdict, or a task, an agent or a resource
+        setting stands for several contents. (A suite may have grown: its tasks tell.)
         """
-        return self.severity == "error" and self.kind in MIXED
+        mixed = (f"mixed {column} under one name" for column in ("task_digest", "agent_digest", "headroom"))
+        return self.kind in (NO_VERDICT, *mixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class RowCount:
 
 
 PROFILES = GroupedBy(PROFILE_KEYS, RowCount())
-TASK_DIGESTS = GroupedBy(("suite", "task", "task_digest"), RowCount())
+TASK_DIGESTS = GroupedBy(("suite", "sweep", "task", "task_digest"), RowCount())
 
 
 def check_profiles(profiles: Grouped, digests: Grouped) -> Iterator[Finding]:

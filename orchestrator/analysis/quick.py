@@ -57,7 +57,9 @@ def quick_summary(root: str, sweep: str | None = None) -> tuple[list[QuickRow], 
     cells, lists, profiles, digests = gather(files, wanted, excluded=check.excluded)
     cells = some_cells(cells)
     if sweep is not None:
-        cells = cells.where(cells.keys["sweep"].mask(lambda value: value == sweep))
+        cells, profiles, digests = (
+            part.where(part.keys["sweep"].mask(lambda value: value == sweep)) for part in (cells, profiles, digests)
+        )
     if not len(cells):
         raise RowsError(f"Sweep {sweep} was asked for, but {root} holds no row of it: run it first.")
     usage = spreads(lists)

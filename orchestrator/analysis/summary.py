@@ -68,6 +68,7 @@ class Loaded:
     files: tuple[RowFile, ...]
     cells: Grouped
     profiles: Grouped
+    digests: Grouped
     check: RowCheck
     findings: tuple[Finding, ...]
     days: tuple[str, ...]
@@ -97,14 +98,19 @@ def load_cells(
     wanted = [CELLS, PROFILES, TASK_DIGESTS, *(_details(rule) if rule is not None else ())]
     cells, profiles, digests, *rest = gather(files, wanted, excluded=check.excluded, map_partitions=map_partitions)
     cells = some_cells(cells)
-    findings = [*check.findings, *check_profiles(profiles, digests)]
     chosen = selection or Selection(())
+    findings = [
+        *check.findings,
+        *check_profiles(*(part.where(_same_fields(chosen, part)) for part in (profiles, digests))),
+    ]
     cells = chosen.apply(cells) if chosen.conditions else cells
     findings += check_cells(cells, roots)
     details = None if rule is None else _selected(rule, rest, chosen)
     days = tuple(str(day) for day in cells.keys["day"].present())
     snapshots = len([value for value in cells.keys["snapshot_id"].present() if value is not None])
-    return Loaded(tuple(roots), tuple(files), cells, profiles, check, tuple(findings), days, snapshots, chosen, details)
+    return Loaded(
+        tuple(roots), tuple(files), cells, profiles, digests, check, tuple(findings), days, snapshots, chosen, details
+    )
 
 
 def _details(rule: ScoringRule) -> tuple[Gathering, ...]:

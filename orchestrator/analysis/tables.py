@@ -1,7 +1,6 @@
 """The tables of a summary as typed rows; plain values only, so that anything can print, plot or store them."""
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields
 
 from orchestrator.analysis.estimand import Estimand, Number
 from orchestrator.analysis.integrity import Finding
@@ -286,24 +285,6 @@ class Summary:
     judge_effects: tuple[EffectRow, ...] = ()
     integrity: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = field(default=())
-
-    @property
-    def suites(self) -> tuple[str, ...]:
-        """The suites that have arms, in the order of the arms."""
-        return tuple(dict.fromkeys(row.arm.suite for row in self.arms))
-
-    def of_suite(self, suite: str) -> "Summary":
-        """The rows of one suite; provenance, findings and notes stay those of the whole."""
-        parts: dict[str, Any] = {
-            item.name: tuple(row for row in getattr(self, item.name) if _suite(row) == suite)
-            for item in fields(self)
-            if item.name not in ("provenance", "integrity", "notes")
-        }
-        return replace(self, **parts)
-
-
-def _suite(row: Any) -> str:
-    return str(row.arm.suite if hasattr(row, "arm") else row.suite)
 
 
 TABLES: tuple[str, ...] = tuple(item.name for item in fields(Summary) if item.name not in ("provenance", "notes"))

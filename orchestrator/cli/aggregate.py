@@ -53,7 +53,7 @@ def command(
     summary = aggregate(roots, settings, selection=select or (), map_partitions=mapper)
     folder = save(summary, output or roots[0])
     missing = [row for row in summary.arms if row.quoted and None in (row.number.estimate, row.number.low)]
-    broken = [found for found in summary.integrity if found.mixed or found.kind == "no trial with a verdict"]
+    broken = any(found.spoils for found in summary.integrity)
     if as_json:
         typer.echo(
             json.dumps({"provenance": asdict(summary.provenance), "folder": folder, **tables(summary)}, indent=1)

@@ -25,8 +25,11 @@ def scoring_rule(name: str) -> "ScoringRule":
 
 def print_arms(summary: "Summary") -> None:
     """The quoted numbers of every arm, and what they estimate, suite by suite."""
-    for suite in summary.suites:
-        _print_suite(summary.of_suite(suite), f"suite {suite}" if len(summary.suites) > 1 else "")
+    from orchestrator.analysis.by_suite import of_suite, suites_of
+
+    suites = suites_of(summary)
+    for suite in suites:
+        _print_suite(of_suite(summary, suite), f"suite {suite}" if len(suites) > 1 else "")
 
 
 def _print_suite(summary: "Summary", title: str) -> None:

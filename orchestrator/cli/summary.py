@@ -25,7 +25,7 @@ def command(
 
     rows, findings = quick_summary(results, sweep)
     missing = [row for row in rows if row.pass_at_1 is None]
-    wrong = missing or any(found.mixed for found in findings)
+    wrong = missing or any(found.spoils for found in findings)
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=1))
         raise typer.Exit(1 if wrong else 0)

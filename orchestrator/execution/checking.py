@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.agents.settings import NopSettings, OracleSettings
-from orchestrator.config import SuiteSelection, SweepConfig
+from orchestrator.config import SuiteSelection, SweepConfig, headroom_setting
 from orchestrator.core.status import Status
-from orchestrator.execution.noise_study import setting_of
 from orchestrator.execution.running import Listener, Request, run_due
 from orchestrator.storage.reading import scan
 from orchestrator.storage.root import Root
@@ -46,7 +45,7 @@ def check_suite(request: CheckRequest, open_listener: Callable[[], Listener]) ->
         name="suite-check",
         suite=SuiteSelection(path=str(request.suite), include=request.include),
         agents=(OracleSettings(name="oracle", kind="oracle"), NopSettings(name="nop", kind="nop")),
-        resources=(setting_of("check", headroom, request.pinned),),
+        resources=(headroom_setting("check", headroom, request.pinned),),
         repeats=request.repeats,
         results=request.results,
         keep_artifacts=False,

@@ -21,6 +21,7 @@ from orchestrator.execution.awaiting import AwaitedNodes
 from orchestrator.execution.cluster import AttemptEnded, Cluster, Event, WorkerDied, WorkerReady
 from orchestrator.execution.progress import Progress
 from orchestrator.execution.rows import lost_row, requested
+from orchestrator.execution.spending import Spending
 from orchestrator.models.usage import ModelUsage
 from orchestrator.storage.dimensions import write_entry
 from orchestrator.storage.root import Root
@@ -30,15 +31,6 @@ from orchestrator.storage.transcripts import write_blob
 POLL_S = 0.2
 TICK_S = 0.2
 MAX_SPAWN_FAILURES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What the sweep may still use; None: no limit."""
-
-    usd: float | None = None
-    trials: int | None = None
-    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +259,7 @@ class Driver:
         for row, settled in self._uncommitted:
             self._book.progress.ended(row, settled)
             self._book.notify("attempt", row)
-        if self._uncommitted:
-            self._cluster.durable([str(row["attempt_id"]) for row, _ in self._uncommitted])
+        self._cluster.durable([str(row["attempt_id"]) for row, _ in self._uncommitted])
         self._uncommitted.clear()
 
     def _cancel_running(self) -> None:
@@ -280,13 +271,10 @@ class Driver:
             self._record(job, Outcome(self._row_without_sandbox(job, ending, started)))
 
     def _check_spending(self, elapsed_s: float) -> None:
-        limit = self._spending
-        if self._dispatcher.starts_left == 0 and self._dispatcher.pending:
-            spent = limit.usd is not None and self._spent_usd >= limit.usd
-            what = f"{limit.usd} USD" if spent else f"{limit.trials} trials"
-            self.stop(f"the budget of {what} is used up")
-        if limit.seconds is not None and elapsed_s >= limit.seconds:
-            self.stop(f"the budget of {limit.seconds / 3600:g} hours is used up")
+        short = self._dispatcher.starts_left == 0 and self._dispatcher.pending > 0
+        used_up = self._spending.used_up(self._spent_usd, elapsed_s, short)
+        if used_up is not None:
+            self.stop(used_up)
 
     def _refresh_capacity(self, now_s: float) -> None:
         capacity = self._cluster.capacity()

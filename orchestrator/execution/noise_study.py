@@ -4,10 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from orchestrator.agents.settings import AgentSettings, OracleSettings
-from orchestrator.config import ConfigError, ResourceSetting, ScheduleSetting, SuiteSelection, SweepConfig, load_sweep
+from orchestrator.config import ScheduleSetting, SuiteSelection, SweepConfig, headroom_setting, load_sweep
 from orchestrator.execution.running import Listener, Request, run_due
 
 
@@ -30,7 +28,9 @@ def study_config(study: Study) -> SweepConfig:
     agents: list[AgentSettings] = [OracleSettings(name="oracle", kind="oracle")]
     if study.sweep is not None:
         agents += [agent for agent in load_sweep(study.sweep).agents if agent.kind not in ("oracle", "nop")]
-    settings = [setting_of(word if word == "uncapped" else f"{word}x", word, study.pinned) for word in study.headrooms]
+    settings = [
+        headroom_setting(word if word == "uncapped" else f"{word}x", word, study.pinned) for word in study.headrooms
+    ]
     schedule = ScheduleSetting(waves=study.days, every="1d") if study.days > 1 else ScheduleSetting()
     return SweepConfig(
         name=f"noise-{study.suite.resolve().name}",
@@ -42,14 +42,6 @@ def study_config(study: Study) -> SweepConfig:
         schedule=schedule,
         keep_artifacts=False,
     )
-
-
-def setting_of(name: str, headroom: str | float, pinned: bool) -> ResourceSetting:
-    """A resource setting by its headroom alone. Raises ConfigError for a word that is none."""
-    try:
-        return ResourceSetting.model_validate({"name": name, "headroom": headroom, "pinned": pinned})
-    except ValidationError:
-        raise ConfigError(f"--headroom {headroom!r} is no headroom; give numbers of at least 1, or uncapped") from None
 
 
 def run_study(study: Study, open_listener: Callable[[], Listener]) -> int:

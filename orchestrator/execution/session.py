@@ -15,10 +15,11 @@ from orchestrator.core.retry import CONTROLLER_LOST, RetryPolicy
 from orchestrator.core.status import Status
 from orchestrator.execution.adoption import Claims, claim, held_attempts, job_of
 from orchestrator.execution.cluster import Capacity, Cluster
-from orchestrator.execution.driver import Book, Driver, Spending
+from orchestrator.execution.driver import Book, Driver
 from orchestrator.execution.freeze import Assigner, Frozen, facts
 from orchestrator.execution.progress import ArmProgress, Progress
 from orchestrator.execution.rows import lost_row, requested
+from orchestrator.execution.spending import Spending
 from orchestrator.models.usage import ModelUsage
 from orchestrator.models.usage_log import forget_usage, read_usage
 from orchestrator.storage.dimensions import write_entry

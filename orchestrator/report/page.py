@@ -11,6 +11,7 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from orchestrator.analysis.by_suite import of_suite, suites_of
 from orchestrator.analysis.tables import Summary
 from orchestrator.report import arms, comparisons, conditions, effects, repeats
 from orchestrator.report.evidence import TaskLink
@@ -144,9 +145,9 @@ def _drawn(summary: Summary, static: bool) -> tuple[list[Part], dict[str, str]]:
 
 def _by_suite(summary: Summary) -> list[tuple[str, Summary]]:
     """Each suite's part of a summary: what is compared is compared within a suite."""
-    if len(summary.suites) < 2:
+    if len(suites_of(summary)) < 2:
         return [("", summary)]
-    return [(suite, summary.of_suite(suite)) for suite in summary.suites]
+    return [(suite, of_suite(summary, suite)) for suite in suites_of(summary)]
 
 
 def _own(name: str) -> str:

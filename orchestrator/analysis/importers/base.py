@@ -15,7 +15,6 @@ from orchestrator.core.status import Status
 
 _KINDS = {column.name: column.type for column in COLUMNS}
 _INT_END = 2**63
-THERE_ALREADY = "is there already"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -40,10 +39,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A record that was not imported, and why."""
+    """A record that was not imported, and why. doubled: its trial has a row already."""
 
     where: str
     reason: str
+    doubled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class RowMaker:
         text = "\0".join((sweep, suite, task, arm, "0", str(repeat)))
         key = hashlib.sha256(text.encode()).hexdigest()[:20]
         if (key, trial.attempt) in self._seen:
-            return Refused(trial.source, f"task {task} repeat {repeat} of {agent} {THERE_ALREADY}")
+            return Refused(trial.source, f"task {task} repeat {repeat} of {agent} is there already", doubled=True)
         self._seen.add((key, trial.attempt))
         self._next[group] = repeat + int(trial.final)
         started = trial.started_at or UNKNOWN_TIME

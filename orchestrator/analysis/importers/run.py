@@ -7,15 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from orchestrator.analysis.importers.base import (
-    THERE_ALREADY,
-    Importer,
-    Options,
-    Refused,
-    RowMaker,
-    Trial,
-    UnreadableImportError,
-)
+from orchestrator.analysis.importers.base import Importer, Options, Refused, RowMaker, Trial, UnreadableImportError
 from orchestrator.analysis.importers.claude_loop import ClaudeLoop
 from orchestrator.analysis.importers.figures import Figures
 from orchestrator.analysis.importers.harbor import Harbor
@@ -144,7 +136,7 @@ def _rows(
                 row = Refused(str(row["imported_from"]), str(error))
         if isinstance(row, Refused):
             report.refused_count += 1
-            report.doubled += row.reason.endswith(THERE_ALREADY)
+            report.doubled += row.doubled
             if len(report.refused) < keep_refused:
                 report.refused.append(row)
             continue

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from orchestrator.analysis.cells import planned
+from orchestrator.analysis.fingerprints import hash_strings
 from orchestrator.analysis.integrity import check_rows
 from orchestrator.analysis.rows import row_files
 from orchestrator.analysis.simulate import SettingTruth, Simulation, Truth
@@ -96,3 +97,10 @@ def test_the_data_hash_follows_the_rows_and_not_the_files(tmp_path: Path) -> Non
     assert hashes[0] == hashes[1]
     rewrite(tmp_path / "one", attempt=lambda values: [value + 1 for value in values])
     assert check_rows(row_files([str(tmp_path / "one")])).data_hash != hashes[0]
+
+
+def test_a_strings_hash_does_not_depend_on_the_others_beside_it() -> None:
+    words = ["", "a", "12345678", "12345678a", "x" * 40]
+    together = hash_strings(pa.array(words)).tolist()
+    assert together == [int(hash_strings(pa.array([word]))[0]) for word in words]
+    assert len(set(together)) == len(words)

@@ -157,6 +157,30 @@ def test_a_name_that_stands_for_two_contents_decides_nothing(tmp_path: Path) -> 
     assert passhat("gate", policy, root).exit_code == 1
 
 
+def test_what_other_agents_stand_for_spoils_no_score_of_this_one(tmp_path: Path) -> None:
+    root = rows(tmp_path, settings=(SettingTruth("3x", infrastructure=0.0),), tasks=12)
+    for file in sorted(root.rglob("trials/**/agent=agent-b/**/*.parquet")):
+        table = pq.ParquetFile(file).read()
+        digest = [str(number % 2) for number in range(table.num_rows)]
+        pq.write_table(table.set_column(table.schema.get_field_index("agent_digest"), "agent_digest", [digest]), file)
+    assert passhat("aggregate", root).exit_code == 1
+    assert passhat("aggregate", root, "--select", A).exit_code == 0
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'arm = "{A}"\nminimum = [{{ statistic = "pass@1", at_least = 0.0 }}]\n')
+    assert passhat("gate", policy, root).exit_code == 0
+
+
+def test_a_gate_does_not_hold_for_an_arm_without_a_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("agent,task,status\n" + "".join(f"a,{t},PASSED\n" for t in "wxyz") + "b,x,LOST\n")
+    assert passhat("import", path, "--results", tmp_path / "out").exit_code == 0
+    policy = tmp_path / "policy.toml"
+    policy.write_text('minimum = [{ statistic = "pass@1", at_least = 0.1 }]\n')
+    found = passhat("gate", policy, tmp_path / "out")
+    assert found.exit_code == 1
+    assert "b/unknown/live: 1 of 1 trials ended without a verdict" in told(found)
+
+
 def test_trials_without_a_verdict_are_told_and_an_arm_of_nothing_else_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(

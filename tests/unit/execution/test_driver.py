@@ -12,7 +12,8 @@ from orchestrator.core.retry import BROKEN_TASK, RetryPolicy
 from orchestrator.core.status import Status
 from orchestrator.execution.assignment import Assignment, Outcome
 from orchestrator.execution.cluster import AttemptEnded, Capacity, WorkerReady
-from orchestrator.execution.driver import Driver, Spending
+from orchestrator.execution.driver import Driver
+from orchestrator.execution.spending import Spending
 from orchestrator.models.usage import ModelUsage
 from orchestrator.storage.root import Root
 from orchestrator.storage.sweeps import trial_states

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.analysis.attempts import read_attempts
+from orchestrator.analysis.by_suite import of_suite, suites_of
 from orchestrator.analysis.context import Settings
 from orchestrator.analysis.simulate import AgentTruth, SettingTruth, Simulation, Truth
 from orchestrator.analysis.summary import aggregate
@@ -116,19 +117,19 @@ def test_two_suites_stand_one_after_the_other_and_share_no_chart(tmp_path: Path)
         truth = Truth(agents=(AgentTruth("same", ability=ability),), settings=(SettingTruth("3x"),), tasks=8, repeats=4)
         Simulation.of(replace(truth, suite=suite)).write(tmp_path / suite)
     both = aggregate([str(tmp_path / name) for name in ("first", "second")], Settings(replicates=200))
-    assert both.suites == ("first", "second")
-    assert {row.arm.suite for row in both.of_suite("first").tasks} == {"first"}
+    assert suites_of(both) == ("first", "second")
+    assert {row.arm.suite for row in of_suite(both, "first").tasks} == {"first"}
     text = page(both, (), Look(static=False))
     assert re.findall(r'<h2 class="suite" id="(.*?)">Suite (.*?)</h2>', text) == [
         ("suite-1", "first"),
         ("suite-2", "second"),
     ]
     specs = json.loads(re.search(r'id="specs">(.*?)</script>', text, re.DOTALL).group(1))
-    for number, suite in enumerate(both.suites, 1):
-        (own,) = figures(both.of_suite(suite))[:1]
+    for number, suite in enumerate(suites_of(both), 1):
+        (own,) = figures(of_suite(both, suite))[:1]
         assert specs[f"{own.key}-{number}"] == own.spec
         assert f'data-chart="{own.key}-{number}"' in text
-    attempts = read_attempts([str(tmp_path / name) for name in both.suites], both, tasks=3)
+    attempts = read_attempts([str(tmp_path / name) for name in suites_of(both)], both, tasks=3)
     for name, rows in attempts.items():
         assert {f"{row['suite']}: {row['task']}" for row in rows} == {name}
     with pytest.raises(ValueError, match="first, second: name one"):
